@@ -55,7 +55,7 @@ class GeometryPolicy:
 
     def __post_init__(self) -> None:
         if not is_integer(self.min_inliers) or self.min_inliers < 0:
-            raise ValueError(f"min_inliers must not be negative nor a fraction, got {shorten(self.min_inliers)}")
+            raise ValueError(f"min_inliers must be an integer of at least 0, got {shorten(self.min_inliers)}")
         if not is_real(self.min_confidence) or not 0 <= self.min_confidence <= 1:
             raise ValueError(f"min_confidence must be from 0 to 1, got {shorten(self.min_confidence)}")
 

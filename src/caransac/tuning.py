@@ -1,4 +1,4 @@
-"""The numbers that were chosen by measuring: meaning, unit and reason of each.
+"""The numbers that were chosen by measuring, each with its meaning, unit and reason.
 
 `Tuning` has the numbers of the loop. `caransac-lab study ablation` changes them one by one and publishes the effect of
 each. `CameraTuning` has the numbers for cameras that are not exact.
@@ -22,7 +22,7 @@ class Tuning:
         working_set: maximum number of matches that an estimate works on. If there are more, all matches refine the
             answer, and all are scored.
         usual_reach: minimum threshold of the returned inliers, divided by the usual deviation of a keypoint: about a
-            pixel. Even if most keypoints are very precise, some right ones are not.
+            pixel. Even if most keypoints are very precise, some of the right matches are not.
         pool_success: probability that a round would draw a sample without outliers if every match of the sampling pool
             were only as likely right as the least likely one. It determines the size of the pool (0.9 in the paper).
         min_pool: minimum size of the sampling pool (15 in the paper), and minimum number of matches after the ratio

@@ -1,6 +1,6 @@
-"""Exact copies of matches: ten points, each matched thirty times, are no more evidence than ten.
+"""Exact copies of matches: ten points that are matched thirty times each are only ten pieces of evidence.
 
-If most matches are copies, the estimate works on one of each, and its copies get the same scores and probabilities.
+If most matches are copies, the estimate uses one of each. The other copies get the same scores and probabilities.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def find_distinct(
 
 
 def with_copies(problem: Problem, distinct: Indices, place: NDArray[np.intp], found: Estimate) -> Estimate:
-    """Extend an estimate of distinct matches (k,) to all matches of the problem, by their places (n,) among these."""
+    """Extend an estimate of distinct matches (k,) to all matches; `place` (n,) has the index of each among them."""
     model = found.model
     return replace(
         found,

@@ -40,8 +40,8 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
         problem: the matches, and the kind of model.
         info: scores and features of the given matches.
         options: see `Options`.
-        draw: returns the sampler of minimal samples, given the problem and the sampler of the method. Use it to choose
-            among samples before they are solved. None keeps the sampler of the method.
+        draw: function that takes the problem and the sampler of the method and returns the sampler to use, for example
+            to reject samples before they are solved. None keeps the sampler of the method.
     """
     # 1. prepare: drop duplicates if most matches are duplicates, and choose a working set if there are too many matches
     problem, info = problem.starting_from(info.initial), info.of_usable(problem.usable)
@@ -60,7 +60,7 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:
-    """Run CA-RANSAC with trained weights. The estimate can assess itself."""
+    """Run CA-RANSAC with trained weights. `Estimate.assess` of the result computes its confidence."""
     network = load_network(problem.weights if options.weights == DEFAULT_WEIGHTS else options.weights)
     _check_features(info, network, options)
     if problem.num_points < problem.sample_size:
@@ -78,21 +78,21 @@ def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Op
 
 
 def examine(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Assessment:
-    """Return the assessment of an answer, which must exist, without its confidence."""
+    """Assess an answer, except for its confidence. The answer must have a model."""
     assert found.model is not None
     weights = match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight)
     scale = loss_scale(problem, found.model, weights, found.noise, options.tuning)
     return Assessment(
         degeneracy=find_degeneracy(problem, found, options),
         rivalry=find_rivals(problem, found, options),
-        covariance=pose_covariance(problem, found, weights, scale),  # by the weights of the last refinement
+        covariance=pose_covariance(problem, found, weights, scale),  # with the weights of the last refinement
         cameras=check_cameras(problem, found, options.tuning),
         mirrored=find_mirroring(problem, found),
     )
 
 
 def describe_matches(problem: Problem, info: MatchInfo, layout: NetworkLayout) -> Floats:
-    """Return the side information (n, d) for a network of a layout."""
+    """Return the side information (n, d) in the layout that a network expects."""
     return side_information(
         problem.correspondences, problem.spreads, info.scores, info.score_kind, info.features, layout
     )
@@ -122,7 +122,7 @@ def adapt(
 def _adapt_with_lenses(
     problem: Problem, prior: Round, steps_of: Callable[[Problem], Steps], options: Options
 ) -> Estimate:
-    """Run CA-RANSAC with uncertain lenses. They are fitted after the first round and again after the last.
+    """Run CA-RANSAC with uncertain lenses, which are fitted after the first round and after the last.
 
     If the first round shows distortion, the other rounds use points that are corrected for it. If it does not, or if
     the last round does not confirm it, all rounds use the given lenses.
@@ -151,7 +151,7 @@ def _adapt_with_lenses(
 def conclude(
     problem: Problem, scale: Scale, rounds: list[Round], stop_reason: StopReason, answer: Array | None
 ) -> Estimate:
-    """Return the estimate: the answer of the rounds if enough matches support it, else a model that they support."""
+    """Return the estimate: the answer if enough matches support it, else a supported model of the last round."""
     last = rounds[-1]
     max_error = scale.inlier_error(last.noise)
     nothing = Estimate(
@@ -210,7 +210,7 @@ def _check_features(info: MatchInfo, network: StateNetwork, options: Options) ->
 
 
 def _too_few(problem: Problem, network: StateNetwork, options: Options) -> Estimate:
-    """Return the estimate if there are fewer matches than in a minimal sample: all probabilities are zero."""
+    """Return the failed estimate for fewer matches than a minimal sample. All probabilities are zero."""
     scale = Scale.of(problem, options.max_error_px, options.tuning)
     state, probabilities = network.first(np.zeros((problem.num_points, network.num_features), np.float32))
     prior = prior_round(problem, scale, state, np.zeros_like(probabilities))

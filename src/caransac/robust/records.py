@@ -1,4 +1,4 @@
-"""The records of the estimator: what goes into a method and what comes out."""
+"""The records of the estimator: inputs and outputs of a method."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MatchInfo:
         scores: (n,) one number per match, or None.
         score_kind: kind of the scores.
         features: (n, d) further numbers about each match, or None.
-        initial: model to try beside those of samples, in the user's terms, or None.
+        initial: model to try in addition to the sampled ones, in the user's convention (see `Problem.public`), or None.
     """
 
     scores: Array | None = None
@@ -33,7 +33,7 @@ class MatchInfo:
     initial: Array | None = None
 
     def of_usable(self, usable: NDArray[np.bool_] | None) -> MatchInfo:
-        """Return the information about the usable matches (N,); None for all."""
+        """Return the information about the matches that a mask (N,) marks as usable; None means all."""
         return self if usable is None else self.take(usable)
 
     def take(self, chosen: Indices | NDArray[np.bool_]) -> MatchInfo:
@@ -43,7 +43,7 @@ class MatchInfo:
         return MatchInfo(scores, self.score_kind, features)
 
     def order(self, chosen: NDArray[np.signedinteger] | None = None) -> Indices:
-        """Return indices of the chosen matches, or of all, by score, the best first; equal ones keep their order."""
+        """Return the order of the chosen matches (default: all) by score, best first. The sort is stable."""
         assert self.scores is not None
         scores = self.scores if chosen is None else self.scores[chosen]
         return np.argsort(-scores if self.score_kind == "confidence" else scores, kind="stable").astype(np.int32)
@@ -55,9 +55,10 @@ class Degeneracy:
 
     Attributes:
         kind: kind of the degeneracy; None for a scene with depth.
-        share: share of the inliers that one homography explains; 0 if it is too small to look any further.
+        share: share of the inliers that one homography explains; 0 if it is too small to matter.
         alternatives: (k, ...) other models that explain the matches as well as the answer, the best first.
-        margin: consensus of the answer minus that of the best other model of the plane, in deviations by chance.
+        margin: consensus of the answer minus consensus of the best alternative pose of the plane, divided by the
+            standard deviation of this difference if it were random.
     """
 
     kind: DegeneracyKind | None
@@ -81,15 +82,15 @@ class Rivalry:
 
 @dataclass(frozen=True)
 class CameraEvidence:
-    """What the matches say about cameras that were given as exact.
+    """Evidence for or against cameras that were given as exact.
 
     Attributes:
-        gain: logarithm of the consensus of the nearest fundamental matrix, divided by the consensus of the answer. For
-            an absolute pose, of the nearest one with a free focal length.
+        gain: logarithm of a ratio of consensus: nearest fundamental matrix / answer. For an absolute pose: nearest pose
+            with a free focal length / answer.
         shift: change of the logarithm of the focal length once it is free.
-        deviation: standard deviation of that logarithm which the matches leave.
-        unusual: how far the extent of the points, in focal lengths, is from that of ordinary images: the logarithm of
-            the factor, beyond a usual one.
+        deviation: standard deviation of the logarithm of the focal length, given the matches.
+        unusual: excess of abs(log(extent / extent in ordinary images)) over the usual range. The extent of the points
+            is divided by the focal length.
     """
 
     gain: float
@@ -99,9 +100,10 @@ class CameraEvidence:
 
     @property
     def contradicts(self) -> bool:
-        """Whether the matches show another focal length than the given one.
+        """Whether the matches contradict the given focal length.
 
-        On training scenes, they contradict 2 in 100 right cameras, and a third of those off by 1.15 to 2.4 times.
+        On training scenes, this is True for 2 % of the right cameras, and for a third of the cameras whose focal length
+        is wrong by a factor of 1.15 to 2.4.
         """
         return abs(self.shift) > max(0.15, 3 * self.deviation)
 
@@ -127,12 +129,14 @@ class Assessment:
 
     Attributes:
         degeneracy: result of testing the model for planar or rotational degeneracy; None if not tested.
-        rivalry: models supported by outliers of the answer; None if not sought.
+        rivalry: models supported by outliers of the answer; None if not searched for.
         covariance: (f, f) covariance of the degrees of freedom of a pose, in radians; None for other models.
         cameras: evidence about cameras that were given as exact; None if there are none, or they were not checked.
-        mirrored: share of the inliers whose neighbourhood is turned over between two images; None if too few tell.
+        mirrored: share of the inliers whose neighbourhood is mirrored between two images; None if there are too few
+            inliers.
         confidence: probability that the model is right; None if the method does not estimate it.
-        rotation_confidence: probability that its rotation is right; None for models without one, or if it is not known.
+        rotation_confidence: probability that its rotation is right; None for models without a rotation, or if it is not
+            estimated.
     """
 
     degeneracy: Degeneracy | None = None
@@ -169,9 +173,9 @@ class Estimate:
         msac_scores: (n,) MSAC scores of the model at `max_error`; None without a model.
         rounds: records of the rounds; empty from a method that keeps none.
         lenses: evidence for uncertain lenses; None if they are exact or were not fitted.
-        k1: k1 of the lenses that the problem must be seen `through`; None for the given lenses.
-        assess: returns the assessment of this estimate. It takes as long as a round, and of two estimates that compete
-            only the better one is assessed.
+        k1: k1 of the estimated lenses (see `Problem.through`); None for the given lenses.
+        assess: function that returns the assessment of this estimate. It takes as long as a round, so only the better
+            of two competing estimates is assessed.
     """
 
     model: Array | None
@@ -187,11 +191,11 @@ class Estimate:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the numbers of the answer are finite, as results promise."""
+        """Whether all numbers of the answer are finite, as results guarantee."""
         return _are_finite(self.noise, self.model, self.probabilities)
 
     def without_model(self) -> Estimate:
-        """Return the estimate of matches that determine no model."""
+        """Return a failed estimate, for matches that do not determine a model."""
         assess = partial(Assessment, confidence=0.0) if self.rounds else Assessment
         nothing = replace(self, model=None, msac_scores=None, noise=0.0, lenses=None, k1=None)
         return replace(nothing, stop_reason="degenerate", assess=assess)
@@ -208,7 +212,7 @@ class Estimate:
 
 
 def _are_finite(*values: float | Array | Floats | None) -> bool:
-    """Return whether numbers and arrays are finite; sums of squares are five times as fast as np.isfinite."""
+    """Return True if numbers and arrays are finite. A sum of squares is five times faster than np.isfinite."""
     for each in values:
         if each is not None and not isfinite(each if isinstance(each, float) else np.vdot(each, each)):
             return False

@@ -1,7 +1,7 @@
-"""Very many matches: the estimate works on a subset that is spread over the image, then all matches refine its answer.
+"""Working sets for very many matches: estimate on a subset that is spread over the image, then refine on all matches.
 
 More than some thousand matches do not help to find a model of a few numbers. They only make it more precise, by
-averaging. The final refinement weighs them equally: weights by the model would only confirm it.
+averaging. The final refinement weighs them equally: weights that come from the model would only confirm it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from caransac.tuning import Tuning
 
 
 def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tuning) -> Indices | None:
-    """Return the ascending indices of matches spread over image 1, the best scored of each place; None for all."""
+    """Return sorted indices of matches spread over image 1, with the best scores of each cell; None for all."""
     size = tuning.working_set
     if problem.num_points <= size:
         return None
@@ -32,12 +32,12 @@ def choose_working_set(problem: Problem, info: MatchInfo, seed: int, tuning: Tun
         drawn = drawn[info.order(drawn)]
     points = problem.correspondences.subset(drawn.astype(np.int32)).points1
     low, high = np.quantile(points, (0.005, 0.995), axis=0)
-    cells = 64  # along either side of image 1: two matches of the default working set in each
+    cells = 64  # per side of image 1; the default working set has two matches per cell
     place = np.clip((points - low) / np.maximum(high - low, 1e-12) * cells, 0, cells - 1).astype(int)
     cell = place[:, 0] * cells + place[:, 1]
     by_cell = np.argsort(cell, kind="stable")
     firsts = np.flatnonzero(np.diff(cell[by_cell], prepend=-1))
-    rank = np.empty(len(cell), int)  # of each match among those of its cell
+    rank = np.empty(len(cell), int)  # of each match within its cell
     rank[by_cell] = np.arange(len(cell)) - np.repeat(firsts, np.diff(firsts, append=len(cell)))
     return np.sort(drawn[np.argsort(rank, kind="stable")[:size]]).astype(np.int32)
 
@@ -95,8 +95,8 @@ def _widen_round(problem: Problem, chosen: Indices, record: Round) -> Round:
 
 
 def _by_distance(distances: Array, chosen: Indices, probabilities: Floats) -> Floats:
-    """Return probabilities (n,) by distance (n,) to a model: the mean of the chosen matches at about that distance."""
-    per_threshold, last = 8, 32  # fine where probabilities fall; beyond four thresholds they hardly change
+    """Return probabilities (n,) for distances (n,) to a model: the mean of the chosen matches at similar distances."""
+    per_threshold, last = 8, 32  # bins: probabilities hardly change beyond four thresholds
     bins = np.minimum(distances * per_threshold, last).astype(int)
     counts, totals = (np.bincount(bins[chosen], weights, last + 1) for weights in (None, probabilities))
     known = counts > 0

@@ -30,11 +30,11 @@ from caransac.tuning import CAMERAS, ERRORS, Tuning
 
 
 def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEvidence | None:
-    """Refine the answer, which must exist and have probabilities, with free cameras; None if they are not exact."""
+    """Refine the answer with free cameras to test the given ones. Return None unless they were given as exact."""
     assert found.model is not None and found.probabilities is not None
     if not problem.traits.exact_cameras:
         return None
-    chosen = most_likely(found.probabilities, 512)  # half as many as models are compared on: more change no confidence
+    chosen = most_likely(found.probabilities, 512)  # half of `compared_on`; more matches do not change the confidence
     likely, weights = problem.subset(chosen), found.probabilities[chosen].astype(float)
     max_error = tuning.max_error * found.noise  # the threshold that separates models best
     shift, deviation, freed = _free_focal(likely, weights, found.model, max_error, found.noise)
@@ -71,7 +71,7 @@ def nearest_fundamental(
 
 
 def _median(values: Array) -> float:
-    """Return the median of numbers (n,). np.median takes several times as long for a few."""
+    """Return the median of numbers (n,). np.median is several times slower for a few numbers."""
     low, high = (len(values) - 1) // 2, len(values) // 2
     ranked = np.partition(values, (low, high))
     return 0.5 * float(ranked[low] + ranked[high])

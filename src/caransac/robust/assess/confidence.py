@@ -45,9 +45,9 @@ def assess_confidence(
 
 
 def ignored_lens_shift(problem: Problem, found: Estimate, evidence: RunEvidence) -> float:
-    """Return how far an unknown lens, given as perfect, moves the outcome.
+    """Return how far the distortion of a lens that was given as undistorted moves the outcome.
 
-    The evidence has a linear prediction. If it is not small, the model is refined with distorted points.
+    The evidence contains a linear prediction. If that is not small, the model is refined with distorted points.
     """
     assert found.model is not None and found.msac_scores is not None
     shift = math.exp(evidence.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / IGNORED_DISTORTION_DEVIATION
@@ -68,9 +68,9 @@ def ignored_lens_shift(problem: Problem, found: Estimate, evidence: RunEvidence)
 
 
 def withstands_lenses(shift: float, limit: float) -> float:
-    """Return the probability that the outcome moves by at most a limit if an unknown lens moves it by a shift."""
-    # Half of the cameras that are given as exact are assumed to have an unknown lens instead. It makes the answer wrong
-    # above all if the camera hardly moved.
+    """Return the probability that an unknown lens moves the outcome by less than a limit, given its typical shift."""
+    # Half of the cameras that are given as exact are assumed to have an unknown lens instead. This matters most if the
+    # camera hardly moved.
     return 1 - 0.5 * math.erfc(limit / (2**0.5 * shift))
 
 

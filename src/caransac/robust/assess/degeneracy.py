@@ -36,7 +36,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     if H is None:
         return nothing
     share = np.count_nonzero(plane.inliers(H, max_error)) / plane.num_points
-    least, most = 0.5, 0.9  # shares of the inliers: below the first, drop a model; from the second, it explains them
+    least, most = 0.5, 0.9  # shares of the inliers: a model below `least` is dropped; from `most` on, it explains them
     if share < least:
         return nothing
     others, margins = _second_poses(problem, found, H, inliers.correspondences, options.tuning)
@@ -49,12 +49,12 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
 
 def _with_others(kind: DegeneracyKind | None, share: float, others: Array, margins: Array) -> Degeneracy:
     """Return the degeneracy, given other poses (k, ...) and the margins (k,) by which the answer is better."""
-    largest_chance, clear = 3.0, 8.0  # noise explains margins below the first; above the second, all mean the same
+    largest_chance, clear = 3.0, 8.0  # smaller margins than the first may be noise; margins are clipped at the second
     return Degeneracy(kind, share, others[margins < largest_chance], min([clear, *margins.tolist()]))
 
 
 def _rotation_share(plane: Homography, H: Array, max_error: float, least: float) -> float:
-    """Return the share of the rays that the rotation nearest to a homography explains; little if there is parallax."""
+    """Return the share of rays that the rotation nearest to a homography explains; it is small with parallax."""
     R = nearest_rotation(H)
     for _ in range(2):  # start from the nearest rotation, then fit the rays that it explains (Kabsch)
         explained = plane.inliers(R, max_error)
@@ -97,7 +97,7 @@ def _second_poses(
     """Return the other poses of a plane's homography, refined, and the margins by which the answer is better.
 
     If two poses explain a plane equally well, noise decides which of them scores a point higher. A margin is therefore
-    the difference in consensus, divided by its deviation if the sign of each point's difference were random.
+    the difference in consensus, divided by its standard deviation under random signs of the differences.
     """
     assert found.model is not None and found.msac_scores is not None
     none = problem.no_models, np.empty(0)
@@ -127,5 +127,5 @@ def _second_poses(
 
 
 def _is_other(angle_deg: float) -> bool:
-    """Return whether a pose at this angle from the answer is another pose."""
+    """Return True if a pose at this angle from the answer counts as a different pose."""
     return angle_deg > 1.0

@@ -22,7 +22,7 @@ from caransac.tuning import CAMERAS, ERRORS
 
 
 def _number(label: str) -> Any:
-    """Return the field of a number of evidence with its label, which weights files contain."""
+    """Return the field of one number of evidence. Weights files contain its label."""
     return field(default=math.nan, metadata={"label": label})
 
 
@@ -35,36 +35,36 @@ class RunEvidence:
 
     support: float = _number("log support: probability-weighted consensus of the answer")
     num_matches: float = _number("log number of matches")
-    noise: float = _number("log noise, in extents of the points")
-    deviation: float = _number("log standard deviation of the baseline's direction, were the noise as estimated")
+    noise: float = _number("log(noise / extent of the points)")
+    deviation: float = _number("log standard deviation of the baseline's direction at the estimated noise")
     safe_deviation: float = _number(
         "log standard deviation of that direction without the most influential matches, which may agree by chance"
     )
-    width: float = _number("log width of the region of the inliers, in its lengths, where that is little")
-    rival: float = _number(
-        "root of the matches of the strongest other model of matches that the answer does not explain, in its own"
+    width: float = _number("log(width / length) of the region of the inliers, clipped for wide regions")
+    rival: float = _number("square root of the support of the strongest rival divided by the support of the answer")
+    plane_margin: float = _number(
+        "margin of the answer over the second pose of a plane, divided by its deviation by chance"
     )
-    plane_margin: float = _number("consensus beyond that of the second pose of a plane, in deviations by chance")
     plane_share: float = _number("share of the inliers that a homography explains")
-    rotation_deviation: float = _number("log standard deviation of the rotation, were the noise as estimated")
+    rotation_deviation: float = _number("log standard deviation of the rotation at the estimated noise")
     lens_shift: float = _number(
-        "log shift of the direction by an ordinary lens, which bends the points and is not modelled"
+        "log shift of the baseline's direction by the distortion of an ordinary lens, which is not modelled"
     )
-    mirrored: float = _number("share of the inliers whose neighbourhood is turned over; one half if too few tell")
+    mirrored: float = _number("share of the inliers whose neighbourhood is mirrored; one half if there are too few")
     still: float = _number("share of the inliers that are in the same place in both images")
     camera_gain: float = _number(
-        "log consensus of the nearest fundamental matrix, in the answer's: cameras other than given explain more"
+        "log(consensus of the nearest fundamental matrix / consensus of the answer), large for wrong cameras"
     )
     focal_shift: float = _number("shift of the logarithm of the focal lengths once they are free")
-    focal_deviation: float = _number("deviation of that logarithm which the matches leave")
+    focal_deviation: float = _number("standard deviation of the logarithm of the focal lengths, given the matches")
     unusual_extent: float = _number(
-        "log factor, beyond a usual one, between the points' extent in focal lengths and that of ordinary images"
+        "excess of abs(log(extent of the points / extent in ordinary images)) over the usual range"
     )
 
     @property
     def numbers(self) -> Array:
         """The numbers (17,) in the order of the fields."""
-        return np.array([getattr(self, name) for name in self.__slots__])  # astuple copies each number, deeply
+        return np.array([getattr(self, name) for name in self.__slots__])  # astuple would deep-copy each number
 
 
 EVIDENCE: tuple[str, ...] = tuple(each.metadata["label"] for each in fields(RunEvidence))
@@ -138,4 +138,4 @@ def chance_matches(problem: Problem, found: Estimate) -> float:
 
 def inlier_width(inliers: Problem) -> float:
     """Return width divided by length of the region of the inliers, the smaller of both images; near 0 for a line."""
-    return max(min(widths(inliers.correspondences, 256)), 1e-4)  # of 256 points, for speed
+    return max(min(widths(inliers.correspondences, 256)), 1e-4)  # 256 points are enough

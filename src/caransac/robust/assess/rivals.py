@@ -58,7 +58,7 @@ def find_mirroring(problem: Problem, found: Estimate) -> float | None:
 
 
 def unmoved(problem: Problem, max_error: float) -> NDArray[np.bool_]:
-    """Return which matches (n,) are at the same place in both images. With points in space, no match is."""
+    """Return the mask (n,) of matches at the same place in both images. It is all False for absolute poses."""
     if problem.traits.degeneracy == "one view":
         return np.zeros(problem.num_points, bool)
     x, y = (problem.points2 - problem.points1).T

@@ -1,4 +1,4 @@
-"""The uncertainty of an answer: covariances of poses and cameras, and the effect of lens distortion that is ignored."""
+"""The uncertainty of an answer: covariances of poses and cameras, and the effect of ignored lens distortion."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _priors(problem: Problem, lens_prior: LensPrior) -> tuple[Array, Array, Arra
 
 
 def _add_radian(information: Array) -> None:
-    """Add a prior with a deviation of a radian to the pose in information (f, f)."""
+    """Add a prior with a deviation of one radian to the pose part of information (f, f), in place."""
     information.ravel()[: RELATIVE.pose * len(information) : len(information) + 1] += 1.0  # along the diagonal
 
 
@@ -167,7 +167,7 @@ def absolute_covariance(problem: Absolute, model: Array, weights: Array, noise: 
 
 
 def information_of(problem: Problem, model: Array, weights: Array, noise: float) -> Array:
-    """Return the information (f, f) about a model from points with weights (n,), at a noise, and from its prior."""
+    """Return the information (f, f) about a model from points with weights (n,) and this noise, and from its prior."""
     information = problem.model_kernels.information(model, problem.correspondences, weights)
     return posterior_information(information / noise**2, problem.prior_information)
 

@@ -1,1 +1,1 @@
-"""Cameras that are not exact: lenses that are fitted with the pose, and the evidence for them."""
+"""Lenses that are fitted together with the pose, and the evidence for them."""

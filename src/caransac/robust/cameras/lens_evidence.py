@@ -1,7 +1,7 @@
-"""Whether matches show that lenses bend lines, and by how much. Otherwise k1 stays as given.
+"""Fit k1 of the lenses, and test whether the matches support it. Otherwise the given k1 is kept.
 
-A free k1 costs accuracy if the lens is as given, and some noise always looks like a lens. So a model with free lenses
-and a model with the given ones are compared by their Bayes factor, which penalises the freedom of the former.
+A free k1 reduces the accuracy if the given lens is right, because noise can look like distortion. A model with free
+lenses and a model with the given lenses are therefore compared by their Bayes factor, which penalises free parameters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def fit_lenses(
     """Fit the lenses to the matches and decide whether they are accepted.
 
     Args:
-        problem: the matches, seen through the lenses that were accepted so far.
+        problem: the matches, undistorted with the lenses that were accepted so far.
         last: record of the last round.
         prior: (n,) inlier probabilities before any model.
         scale: scale of the problem.
@@ -36,14 +36,14 @@ def fit_lenses(
         brief: skip the evidence if the gain of the fit is too small for any penalty.
 
     Returns:
-        The problem, seen through the new lenses if they are accepted, else through the given ones. The record of the
-        round; if lenses are accepted, its best model and noise are those seen through them. The evidence, or None if it
-        was skipped. If there is nothing to fit, the problem and the record do not change.
+        The problem, undistorted with the new lenses if they are accepted, else with the given ones; the record of the
+        round, with a new best model and noise if lenses are accepted; the evidence, or None if it was skipped. If there
+        is nothing to fit, the problem and the record do not change.
     """
     lens_prior, tuning = problem.lens_prior, scale.tuning
     if lens_prior is None or last.best is None:
         return problem, last, None
-    # The prior of the matches counts as much as their posterior, which depends on a model of other lenses.
+    # The prior of the matches counts as much as their posterior, which depends on a model with other lenses.
     posterior = match_weights(network, last.probabilities, tuning.min_weight)
     weights = problem.share(np.sqrt(posterior * prior))
     chosen = most_likely(weights.astype(np.float32), CAMERAS.lens_matches)
@@ -53,7 +53,7 @@ def fit_lenses(
         return problem, last, None
     start = freed = start_fit(last.best, problem.subset(chosen))
     noise = last.noise
-    # A new lens may be far from the given one: a wide loss finds it.
+    # A new lens may be far from the given one. A wide loss can still find it.
     for factor in (4.0, 1.5) if lens_prior.is_as_given else (1.0,):
         freed = refit(freed, weights, factor * noise, last.noise, brief=True)
         noise = scale.measure(likely_matches(freed.problem, prior[chosen], tuning), freed.model, noise)
@@ -74,13 +74,13 @@ def fit_lenses(
 
 
 def _evidence(freed: LensFit, gain: float, weights: Array, noise: float, scale: Scale) -> LensEvidence:
-    """Return the evidence for the lenses of a fit that gains so much log-likelihood on matches with weights (n,)."""
+    """Return the evidence for the lenses of a fit, given its gain of log-likelihood and the match weights (n,)."""
     lenses = freed.lenses
     inliers = weights * freed.problem.inliers(freed.model, scale.tuning.max_error * noise)
     covariance = lens_covariance(freed, inliers, noise)
     uncertain = np.flatnonzero(lenses.deviations)[: 1 if lenses.shared else 2]
     prior, left = np.square(lenses.deviations)[uncertain], covariance[np.ix_(uncertain, uncertain)]
-    # The penalty of the freedom: how much narrower than the prior the matches make k1.
+    # The penalty for free parameters (Occam factor): how much the matches narrow the prior of k1.
     penalty = 0.5 * float(np.log(max(np.linalg.det(left + np.diag(prior)) / max(np.linalg.det(left), 1e-30), 1.0)))
     # The gain may come from another pose. Lenses cannot gain more than their distance from the given ones implies.
     off = np.subtract(lenses.k1, lenses.given)[uncertain]

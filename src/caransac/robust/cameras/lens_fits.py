@@ -32,8 +32,8 @@ class LensFit:
 
     Attributes:
         model: (3, 6) pose and intrinsics.
-        problem: the matches, seen through the lenses of the fit.
-        cost: cost of the fit; infinity before any.
+        problem: the matches, undistorted with the lenses of the fit.
+        cost: cost of the fit; infinity before the first fit.
     """
 
     model: Array
@@ -59,7 +59,7 @@ def start_fit(model: Array, problem: Problem) -> LensFit:
 
 
 def line_noise(problem: Problem, noise: float) -> float:
-    """Return a noise as the median distance of points to a line: the unit of costs and priors in any problem."""
+    """Convert a noise to the median distance of points to a line, which is the unit of costs and priors."""
     return noise * (Problem.median_error / problem.median_error)
 
 
@@ -69,13 +69,13 @@ def refit(
     """Refine a fit on matches with weights (n,) by a Cauchy loss.
 
     Args:
-        start: where to start.
+        start: initial fit.
         weights: (n,) weights of the matches.
         loss_scale: scale of the loss.
         noise: median distance of right matches.
-        held: keep the lenses.
-        brief: take a few steps, which show where the lenses lead. They do not reach a strong lens of one view, so there
-            this has no effect.
+        held: whether the lenses are fixed.
+        brief: whether to take only a few steps, which show the trend. Absolute poses ignore it, because a few steps do
+            not reach strong distortion.
     """
     problem, lenses, one_view = start.problem, start.lenses, start.one_view
     unit = line_noise(problem, noise)

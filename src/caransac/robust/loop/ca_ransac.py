@@ -19,7 +19,7 @@ from caransac.robust.problems import Problem
 def ca_ransac(
     problem: Problem, scale: Scale, history: list[Round], steps: Steps, options: Options
 ) -> tuple[list[Round], StopReason]:
-    """Run rounds until one of them is enough. Each round steers the next by its consensus.
+    """Run rounds until the stopping rule is met. The consensus of each round guides the next round.
 
     Args:
         problem: the matches.
@@ -29,7 +29,7 @@ def ca_ransac(
         options: see `Options`.
 
     Returns:
-        The records, beginning with `history`, and the reason to stop.
+        The records of all rounds, including `history`, and the reason for stopping.
     """
     rounds, started = list(history), time.perf_counter()
     while rounds[-1].num_hypotheses < options.rounds * options.samples_per_round:
@@ -39,18 +39,18 @@ def ca_ransac(
         # 1. draw minimal samples from the likely inliers
         samples = steps.draw(last)
         drawn = last.num_hypotheses + len(samples)
-        # 2. hypothesise: their models, the most promising ones refined on their own inliers, next to the best so far
+        # 2. hypothesise: solve the samples, refine the most promising models on their inliers, add the best so far
         models = steps.hypothesise(samples, last)
         if len(models) == 0:
             rounds[-1] = replace(last, num_hypotheses=drawn)
             continue
-        # 3. attend to the distinct ones with the largest consensus
+        # 3. attend to the distinct models with the largest consensus
         models = steps.attend(models, last)
         noise = steps.measure(models[0], last)
         msac_scores = problem.msac_scores(models, scale.attention_error)
         # 4. update state and probabilities
         state, probabilities = steps.update(last, msac_scores)
-        # 5. refine the best one on all matches, weighted by their probabilities
+        # 5. refine the best model on all matches, weighted by their probabilities
         best = steps.refine(models[0], probabilities, noise)
         rounds.append(
             Round(
@@ -72,7 +72,7 @@ def ca_ransac(
 
 
 def prior_round(problem: Problem, scale: Scale, state: Floats, probabilities: Floats) -> Round:
-    """Return the record before any model, with states (n, c) and inlier probabilities (n,) from side information."""
+    """Return the record before the first round: states (n, c) and inlier probabilities (n,) from side information."""
     return Round(
         samples=np.empty((0, problem.sample_size), np.int32),
         num_hypotheses=0,

@@ -22,8 +22,8 @@ from caransac.robust.records import Estimate
 def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) -> Estimate:
     """Run LO-RANSAC with Levenberg-Marquardt refinement over batches of minimal samples.
 
-    If the caller gave no threshold, it follows the noise of the best model from batch to batch. The estimate has no
-    scores, because the problem may have only some of the matches.
+    If the caller gave no threshold, the threshold follows the noise of the best model from batch to batch. The estimate
+    has no scores, because the problem may have only some of the matches.
     """
     best: Array | None = None
     drawn, noise = 0, scale.first
@@ -37,7 +37,7 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
         # 1. draw
         samples = sampler.draw(drawn, options.samples_per_round)
         drawn += options.samples_per_round
-        # 2. hypothesise: the most promising models refined on their own inliers (the LO step), next to the best so far
+        # 2. hypothesise: solve, refine the most promising models on their inliers (the LO step), add the best so far
         steps = local_steps(problem, max_error, noise, options.tuning)
         models = problem.model_kernels.promising(
             problem.solve(samples), problem.correspondences, max_error, options.top_models, steps
@@ -47,7 +47,7 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
         )
         if len(models) == 0:
             continue
-        # 3. keep the one with the largest consensus
+        # 3. keep the model with the largest consensus
         msac_scores = problem.msac_scores(models, max_error)
         winner = int(np.argmax(msac_scores.sum(axis=1)))
         best, noise = models[winner], scale.measure(problem, models[winner], noise)
@@ -66,7 +66,7 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
     inliers = problem.inliers(best, max_error)
     if inliers.sum() <= problem.sample_size:
         return replace(nothing, stop_reason="no_consensus")
-    # 5. polish on the consensus set, unless that loses it (a few matches that hardly constrain the model)
+    # 5. polish on the consensus set. If a few matches hardly constrain the model, polishing may lose it: then skip it.
     weights = inliers.astype(float)
     cauchy = RefineOptions(loss_scale=max_error, intrinsics=problem.intrinsics_prior(noise, best, weights))
     polished = problem.refine(best[None], cauchy, weights)[0]

@@ -1,4 +1,4 @@
-"""Refinement: how models are fitted to matches, on which scale, and with which weights."""
+"""Refinement of models: options, loss scales and match weights."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from caransac.tuning import Tuning
 
 
 def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning) -> RefineOptions:
-    """Return the options of the LO step (Lebeda et al., BMVC 2012): truncated loss, few steps, a model's inliers.
+    """Return the options of the LO step (Lebeda et al., BMVC 2012): few steps with a truncated loss on inliers.
 
-    That places a candidate well enough to compare it. The winner is refined again, on all matches.
+    This is accurate enough to compare candidates. The winner is refined again, on all matches.
     """
     return RefineOptions(
         loss=Loss.TRUNCATED,
         loss_scale=max_error,
         max_residual=tuning.local_reach * max_error,
         max_steps=tuning.local_steps,
-        max_points=tuning.compared_on // 2,  # as accurate over all match sets as all of them, and a tenth faster
-        min_decrease=1e-4,  # 1e-3 and 1e-2 are as accurate over all match sets
+        max_points=tuning.compared_on // 2,  # as accurate as all points, and a tenth faster
+        min_decrease=1e-4,  # 1e-3 and 1e-2 are equally accurate
         single_precision=True,
         intrinsics=problem.intrinsics_prior(noise),
     )
 
 
 def with_initial(problem: Problem, models: Array, max_error: float, steps: RefineOptions) -> Array:
-    """Return models (m, ...) and the problem's initial one, refined by the same steps.
+    """Append the initial model of the problem, refined with the same options, to models (m, ...).
 
-    Matches are degenerate if no sample of them determines a model. An initial model does not change that.
+    If no sample gives a model, the matches are degenerate, and the initial model is not added.
     """
     if problem.initial is None or len(models) == 0:
         return models
@@ -44,7 +44,7 @@ def loss_scale(problem: Problem, model: Array, weights: Array, noise: float, tun
     """Return the scale of the final Cauchy loss: the noise, or a wider one if its estimate is clearly more certain.
 
     A loss at the noise suppresses wrong matches but uses only two thirds of the information in right ones. The variance
-    of either estimate is proportional to ``E[psi^2] / E[psi']^2`` (Huber, "Robust Statistics", 1981), here of the
+    of either estimate is proportional to ``E[psi^2] / E[psi']^2`` (Huber, "Robust Statistics", 1981), evaluated on the
     residuals of all matches with weights (n,). Only poses of exact cameras use the wider loss: the priors of other
     cameras are balanced with a loss at the noise.
     """
@@ -65,7 +65,7 @@ def loss_scale(problem: Problem, model: Array, weights: Array, noise: float, tun
 
 
 def refine_weighted(problem: Problem, model: Array, weights: Array, noise: float, scale: float | None = None) -> Array:
-    """Fit one model to all matches with weights (n,) by a Cauchy loss at a scale, or at the noise if it is None."""
+    """Fit one model to all matches with weights (n,) and a Cauchy loss. The scale defaults to the noise."""
     options = RefineOptions(
         loss_scale=noise if scale is None else scale, intrinsics=problem.intrinsics_prior(noise, model, weights)
     )

@@ -26,7 +26,7 @@ class Sampler(Protocol):
         """Return the samples first .. first + count - 1: (count, sample_size) indices of points."""
 
 
-# The matches, and the sampler that a method would use -> the sampler that it uses instead.
+# (matches, sampler of the method) -> sampler to use instead
 DrawStep = Callable[[Problem, Sampler], Sampler]
 
 
@@ -34,7 +34,7 @@ DrawStep = Callable[[Problem, Sampler], Sampler]
 class PoolSampler:
     """Draws from a pool of points, uniformly or, if the pool is ordered, by PROSAC (Chum and Matas, CVPR 2005).
 
-    PROSAC draws the first points of the pool first and all of them by and by.
+    PROSAC begins with the first points of the pool and gradually includes all of them.
     """
 
     pool: Indices
@@ -49,9 +49,9 @@ class PoolSampler:
 
 
 def sampling_pool(probabilities: Floats, sample_size: int, count: int, tuning: Tuning) -> Indices:
-    """Return the pool to draw `count` samples from: the matches likely to be inliers, or the most likely ones."""
+    """Return the pool to draw `count` samples from: the likely inliers, or the most likely matches if they are few."""
     failure = (1 - tuning.pool_success) ** (1 / count)
-    pool = kernels.where(probabilities > (1 - failure) ** (1 / sample_size))  # 0.39 for five of 256
+    pool = kernels.where(probabilities > (1 - failure) ** (1 / sample_size))  # 0.39 for 256 samples of five
     if len(pool) < tuning.min_pool:
         pool = np.argsort(-probabilities, kind="stable")[: tuning.min_pool].astype(np.int32)
     return pool

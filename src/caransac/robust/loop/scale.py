@@ -1,4 +1,4 @@
-"""The scale of distances: how large the noise of right matches is, and which thresholds suit it."""
+"""The noise of right matches, and the thresholds that follow from it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Scale:
     """Noise and thresholds of a problem. All lengths are in the unit of its points.
 
     Attributes:
-        usual: noise of ordinary keypoints or, if the caller gave a threshold, the noise that suits it.
+        usual: noise of ordinary keypoints; if the caller gave a threshold, the noise that corresponds to it.
         first: noise of the first round.
-        attention_error: threshold of the scores that the network attends to: the same in all rounds, as in training.
-        fixed: threshold that the caller gave; None if it follows the noise.
-        usual_reach: minimum threshold of the returned inliers if it follows the noise.
+        attention_error: threshold of the scores that the network reads. It is the same in all rounds, as in training.
+        fixed: threshold given by the caller; None if thresholds follow the noise.
+        usual_reach: minimum threshold of the returned inliers if thresholds follow the noise.
         tuning: see `Tuning`.
     """
 
@@ -51,8 +51,8 @@ class Scale:
     def search_error(self, noise: float) -> float:
         """Return the threshold at which models are compared and locally refined.
 
-        It is in proportion to the noise up to the first noise, and grows with the square root beyond. A loose model
-        explains more matches, these raise the noise, and a threshold in proportion would prefer the loose model again.
+        It is proportional to the noise up to `first`, and to its square root above. A proportional threshold would feed
+        back: a loose model explains more matches, which raise the noise and the threshold, which favours loose models.
         """
         return self.tuning.max_error * min(noise, math.sqrt(self.first * noise))
 
@@ -67,8 +67,8 @@ class Scale:
     def measure(self, likely: Problem, model: Array, noise: float) -> float:
         """Return the noise of a model: the median distance of right matches among likely ones.
 
-        Wrong matches are as frequent near the model as farther away; this expected number is subtracted. If there are
-        few right matches, the noise is drawn towards the usual one.
+        The number of wrong matches near the model is estimated from matches farther away and subtracted. If there are
+        few right matches, the result is close to `usual`.
 
         Args:
             likely: the matches to measure it on.
@@ -76,18 +76,18 @@ class Scale:
             noise: the noise so far.
         """
         tuning = self.tuning
-        # Exact points, and points without a model, have some noise: the thresholds that follow it need limits.
+        # Thresholds follow the noise, so it has limits: exact points give nearly zero, random points a huge value.
         least, most = 0.2 * self.usual, 20.0 * self.usual
         matches, median = likely.model_kernels.right_matches(
             model, likely.correspondences, tuning.noise_reach * noise, likely.error_dimensions
         )
-        matches = max(matches - likely.sample_size, 0.0)  # any model goes through its sample
+        matches = max(matches - likely.sample_size, 0.0)  # any model fits its own sample
         share = matches / (matches + tuning.usual_matches)
         measured: float = self.usual ** (1 - share) * max(median, least) ** share
         return min(measured, most if self.fixed is None else self.fixed)
 
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
-    """Return the problem of the matches of a high prior: the noise is measured on them."""
+    """Return the subproblem of matches with a high prior, on which the noise is measured."""
     least = float(prior[most_likely(prior, tuning.min_pool)].min())
     return problem.subset(where(prior >= min(tuning.likely_prior, least)))

@@ -54,9 +54,10 @@ class Steps:
         self.draw = _choose_draw(problem, info, options, draw)
 
     def hypothesise(self, samples: Indices, last: Round) -> Array:
-        """Solve samples (S, sample_size) and refine the most promising models locally: (m, ...), the best so far first.
+        """Solve samples (S, sample_size) and refine the most promising models; return (m, ...), the best so far first.
 
-        The models are compared and refined on the most probable matches. A round of fewer samples refines fewer.
+        The models are compared and refined on the most probable matches. A round with fewer samples refines fewer
+        models.
         """
         problem, options, tuning = self.problem, self.options, self.options.tuning
         max_error = self.scale.search_error(last.noise)
@@ -73,8 +74,8 @@ class Steps:
     def attend(self, models: Array, last: Round) -> Array:
         """Return the distinct models with the largest consensus: (m, ...) -> (k, ...), the best first.
 
-        Matches of one place fail together (a repeated pattern, a second motion). Evidence in many regions of the images
-        therefore counts more than a cluster of it.
+        Matches of one place are often wrong together (a repeated pattern, a second motion). Consensus in many regions
+        of the images therefore counts more than the same consensus in one region.
         """
         count, tuning = self.options.top_models, self.options.tuning
         if not tuning.spread_ranking:
@@ -94,7 +95,7 @@ class Steps:
         return self.scale.measure(self.likely, model, last.noise)
 
     def update(self, last: Round, msac_scores: Floats) -> tuple[Floats, Floats]:
-        """Update states (n, c) and probabilities (n,) by the MSAC scores (k, n) of the models attended to."""
+        """Update states (n, c) and probabilities (n,) with the MSAC scores (k, n) of the attended models."""
         if not self.options.state_update:
             return last.state, last.probabilities
         return self.network.update(last.state, msac_scores)
@@ -110,7 +111,7 @@ class Steps:
         return refine_weighted(problem, model, inliers.astype(float), noise)
 
     def average(self, last: Round) -> Array | None:
-        """Return the answer: the mean of the best model and of those that agree with it, weighted by their consensus.
+        """Return the answer: the mean of the best model and the models that agree with it, weighted by consensus.
 
         Models of about the same consensus are about equally probable and have different errors, so their mean has a
         smaller error.
@@ -129,7 +130,7 @@ class Steps:
 
 
 def _choose_draw(problem: Problem, info: MatchInfo, options: Options, draw_step: DrawStep | None) -> Draw:
-    """Return the step that draws from the sampling pool and, for some problems, a share of the samples by score."""
+    """Return the step that draws samples from the pool. For some problems, it draws a share of them by score."""
     tuning = options.tuning
     by_score = problem.traits.by_score
     best_first = info.order() if by_score > 0 and info.scores is not None else None
@@ -152,29 +153,29 @@ def _choose_draw(problem: Problem, info: MatchInfo, options: Options, draw_step:
 
 
 def _static_pool(problem: Problem, info: MatchInfo, max_ratio: float) -> Floats:
-    """Return the probabilities that sampling uses if it does not adapt: 1 for matches of low ratio, or for all."""
+    """Return the probabilities for sampling that does not adapt: 1 for matches with a low ratio, or for all matches."""
     if info.scores is None or info.score_kind != "ratio":
         return np.ones(problem.num_points, np.float32)
     return (info.scores < max_ratio).astype(np.float32)
 
 
 def with_best(last: Round, models: Array) -> Array:
-    """Return models (m, ...) after the best one so far, if there is one."""
+    """Prepend the best model so far, if there is one, to models (m, ...)."""
     return models if last.best is None else np.concatenate([last.best[None], models])
 
 
 def likely_subset(problem: Problem, probabilities: Floats, count: int) -> Problem:
-    """Return the problem of its `count` most probable matches, or of all of them."""
+    """Return the subproblem of the `count` most probable matches, or the problem itself if it has no more."""
     return problem if problem.num_points <= count else problem.subset(most_likely(probabilities, count))
 
 
 def rank_regions(problem: Problem, prior: Floats, tuning: Tuning) -> Regions:
-    """Return the cells of the matches in both images, each match weighted by its prior, to rank models by."""
+    """Return the image cells of the matches, weighted by their prior. The ranking of models uses them."""
     return Regions(problem.correspondences, problem.share(prior), (tuning.max_error / tuning.rank_scale) ** 2)
 
 
 def quick_model(problem: Problem, likely: Floats, max_error: float, noise: float, options: Options) -> Array | None:
-    """Return the best model of a few samples, locally refined, or None; inlier probabilities (n,) give their pool."""
+    """Return the best model of a few samples, locally refined, or None. `likely` (n,) are inlier probabilities."""
     size, count = problem.sample_size, 64  # a quarter of a round: the model is only compared with the answer
     pool = sampling_pool(likely, size, count, options.tuning)
     models = problem.solve(sample_uniform(pool, size, count, seed=options.seed))

@@ -47,10 +47,10 @@ def round_size(pool: Floats, last: Round, sample_size: int, options: Options) ->
 
 
 def is_settled(rounds: Sequence[Round], options: Options) -> bool:
-    """Return whether the rounds of CA-RANSAC so far are enough; the first record is that of the prior.
+    """Return True if CA-RANSAC can stop after these rounds. The first record is the prior.
 
     The second round is the first that samples by consensus, so at least two are needed. Later samples agree with the
-    model because it chose them: the inlier ratio is that of the first round's samples.
+    model because the model chose them. The inlier ratio is therefore measured on the samples of the first round.
     """
     if not options.early_stop or len(rounds) < 3:
         return False

@@ -1,6 +1,6 @@
-"""The estimation problems behind one set of verbs, one file for each problem.
+"""The estimation problems, one file for each problem. All have the same methods.
 
-CONTRIBUTING.md, "A new problem", says how to add one.
+CONTRIBUTING.md, "A new problem", explains how to add one.
 """
 
 from caransac.robust.problems.absolute import Absolute, AbsoluteFocal

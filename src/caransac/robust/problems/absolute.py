@@ -1,4 +1,4 @@
-"""The absolute pose of a camera, from keypoints and the points in space that they match."""
+"""The absolute pose of a camera from matches of keypoints with 3D points."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Normalised coordinates of points in space: ``X' = axes (X - centre) / scale``, of the order of one.
+    """Normalised coordinates of 3D points: ``X' = axes (X - centre) / scale``, of the order of one.
 
-    The points spread most along the first two axes: code that reads two coordinates sees the broadest side of a scene.
+    The points spread most along the first two axes, for code that reads only two coordinates.
 
     Attributes:
         centre: (3,) median of the points.
@@ -50,7 +50,7 @@ class Frame:
 
     @classmethod
     def of(cls, points: Array) -> Frame:
-        """Return the frame of points (n, 3), robust to a few absurd ones."""
+        """Return the frame of points (n, 3), robust to a few extreme outliers."""
         if len(points) == 0:
             return cls(np.zeros(3), 1.0, np.eye(3))
         centre = np.median(points, axis=0)
@@ -58,7 +58,7 @@ class Frame:
         distances = np.linalg.norm(shifted, axis=1)
         # The median times 1.6 is about a root mean square, as for the points of an image.
         scale = max(1.6 * float(np.median(distances)) / 3**0.5, 1e-9 * max(float(distances.max()), 1e-9))
-        near = shifted[distances < 3.0 * scale] / scale  # absurd points must not turn the axes
+        near = shifted[distances < 3.0 * scale] / scale  # outliers must not rotate the axes
         axes = np.linalg.eigh(near.T @ near)[1][:, ::-1].T
         return cls(centre, scale, np.asarray(axes * np.linalg.det(axes)))
 
@@ -67,20 +67,21 @@ class Frame:
         return np.asarray((points - self.centre) @ self.axes.T / self.scale)
 
     def leave(self, models: Array) -> Array:
-        """Return the poses (m, 3, 4) of the given points from poses of the normalised ones."""
+        """Convert poses (m, 3, 4) for normalised points to poses for the given points."""
         R = models[..., :3] @ self.axes
         t = self.scale * models[..., 3] - R @ self.centre
         return np.concatenate([R, t[..., None]], axis=-1)
 
     def pose(self, model: Array) -> Array:
-        """Return the pose (3, 4) of the normalised points from one of the given points: the inverse of `leave`."""
+        """Convert a pose (3, 4) for the given points to a pose for normalised points: the inverse of `leave`."""
         R = model[:, :3]
         return np.concatenate([R @ self.axes.T, (R @ self.centre + model[:, 3])[:, None] / self.scale], axis=1)
 
     def covariance(self, covariance: Array, model: Array) -> Array:
-        """Return the covariance (f, f), f >= 6, of a pose (3, 4) of the given points from that of the normalised ones.
+        """Convert the covariance (f, f), f >= 6, of a pose for normalised points to that for the given points.
 
-        In both, a rotation vector turns from the left, and three numbers are added to the translation.
+        Both refer to a rotation vector applied from the left, and to an additive change of the translation. `model` is
+        the pose (3, 4) for the given points.
         """
         rates = np.eye(len(covariance))
         moved = ABSOLUTE.translation
@@ -90,12 +91,12 @@ class Frame:
 
 
 class Absolute(Problem):
-    """Points of image 1 are normalised image coordinates, those of "image 2" are in space; models are poses [R | t].
+    """Points of image 1 are normalised image coordinates, those of "image 2" are 3D points; models are poses [R | t].
 
     Attributes:
-        frame: coordinates of the points in space.
+        frame: normalisation of the 3D points.
         camera: the given camera.
-        keypoints: (n,) number of the keypoint of each match; None if no keypoint has several matches.
+        keypoints: (n,) index of the keypoint of each match; None if no keypoint has several matches.
     """
 
     traits = Traits(confidence="absolute", degeneracy="one view", exact_cameras=True)
@@ -122,9 +123,9 @@ class Absolute(Problem):
 
     @classmethod
     def from_pixels(cls, pixels: Array, points3d: Array, camera: Camera) -> Absolute:
-        """Make the problem of pixels (N, 2) and points (N, 3); `AbsoluteFocal` if the focal length is uncertain.
+        """Make the problem from pixels (N, 2) and points (N, 3); `AbsoluteFocal` if the focal length is uncertain.
 
-        Matches of pixels without a ray are not usable.
+        Matches whose pixel has no ray are not usable.
         """
         rays = camera.pixels_to_rays(pixels)
         usable = np.asarray(np.isfinite(rays).all(axis=1))
@@ -139,7 +140,7 @@ class Absolute(Problem):
         return super().subset(index).with_changes(keypoints=keypoints)
 
     def share(self, weights: NDArray[Real]) -> NDArray[Real]:
-        """See `Problem.share`; a keypoint that was matched in several images has several points in space."""
+        """See `Problem.share`; one keypoint may match several 3D points."""
         if self.keypoints is None:
             return weights
         together = np.bincount(self.keypoints, weights)[self.keypoints]
@@ -150,7 +151,7 @@ class Absolute(Problem):
         return three_point(self.correspondences, samples)[0]
 
     def public(self, models: Array) -> Array:
-        """See `Problem.public`: poses [R | t] of the given points."""
+        """See `Problem.public`: poses [R | t] for the given points."""
         return self.frame.leave(models[..., :4])
 
     def from_public(self, model: Array) -> Array:
@@ -166,14 +167,14 @@ class Absolute(Problem):
         return np.concatenate([places, R.reshape(-1, 9) / 2**0.5], axis=1)
 
     def mirror(self, model: Array, inliers: NDArray[np.bool_]) -> tuple[Array, float]:
-        """Return the pose that sees the plane of the inliers (n,) tilted the other way, and their share on it."""
+        """Return the pose that sees the plane of the inliers (n,) tilted the opposite way, and their share on it."""
         points = self.points2[inliers]
         centre = points.mean(axis=0)
         normal = np.linalg.svd(points - centre, full_matrices=False)[2][2]
         R, t = model[:, :3], model[:, 3]
         seen = R @ centre + t
         depths = np.maximum(points @ R[2] + t[2], 1e-9)
-        share = float(np.mean(np.abs((points - centre) @ normal) < 0.01 * depths))  # on it to a hundredth of the depth
+        share = float(np.mean(np.abs((points - centre) @ normal) < 0.01 * depths))  # within 1 % of the depth
         ahead = seen / max(float(np.linalg.norm(seen)), 1e-9)
         turned = (np.eye(3) - 2 * np.outer(ahead, ahead)) @ R @ (np.eye(3) - 2 * np.outer(normal, normal))
         mirrored = model.copy()
@@ -181,10 +182,10 @@ class Absolute(Problem):
         return mirrored, share
 
     def bent(self, model: Array) -> tuple[Array, Correspondences]:
-        """Return a model (3, 6) with the lens of the problem, and the points as the lens shows them."""
+        """Return a model (3, 6) that includes the lens of the problem, and the distorted points."""
         assert self.lens_prior is not None
         bent = with_intrinsics(model).copy()
-        bent[0, 5] = self.lens_prior.k1[0] * exp(2 * bent[0, 4])  # of rays at the focal length of the model
+        bent[0, 5] = self.lens_prior.k1[0] * exp(2 * bent[0, 4])  # for rays normalised by the focal length of the model
         return bent, self.through((0.0, 0.0)).correspondences
 
     @staticmethod
@@ -196,14 +197,15 @@ class Absolute(Problem):
 
     @property
     def camera_information(self) -> Array:
-        """Information (4,) of the prior about log_scale, x, y and k1; infinity for exact ones."""
+        """Information (4,) of the prior about log_scale, x, y and k1; infinity for exact parameters."""
         return np.array([np.inf, np.inf, np.inf, precision(1.0, self.camera.distortion_deviation)])
 
 
 class AbsoluteFocal(Absolute):
     """The absolute pose of a camera whose focal length is uncertain; models are [R | t | a | b], (3, 6).
 
-    The intrinsics a = (log_scale, x, y) are those of `FocalPose`. b is zero: the points are seen through the lens.
+    The intrinsics a = (log_scale, x, y) are those of `FocalPose`. b is zero, because the points are already
+    undistorted.
     """
 
     traits = Traits(confidence="absolute_focal", degeneracy="one view")
@@ -216,7 +218,7 @@ class AbsoluteFocal(Absolute):
         return CameraPrior.of(self.camera, CAMERAS.centre_deviation)
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
+        """See `Problem.solve`; the samples are solved at several focal lengths in turn."""
         guesses = [(step * self.camera_prior.focal, 0.0) for step in CAMERAS.focal_steps]
         return solve_in_turns(self.correspondences, samples, guesses, pack_space, three_point)
 
@@ -227,12 +229,12 @@ class AbsoluteFocal(Absolute):
     def intrinsics_prior(
         self,
         noise: float,
-        model: Array | None = None,  # noqa: ARG002  # points in space tell the focal length: the prior is as stated
+        model: Array | None = None,  # noqa: ARG002  # 3D points determine the focal length well
         weights: Array | None = None,  # noqa: ARG002  # likewise
     ) -> IntrinsicsPrior:
         """See `Problem.intrinsics_prior`."""
         variance = (noise / self.median_error) ** 2
-        # Points in space tell a focal length far better than another image does: its prior is not tempered.
+        # 3D points determine a focal length far better than a second image does, so its prior is not tempered.
         return IntrinsicsPrior(
             log_scale=(precision(variance, self.camera_prior.focal), 0.0),
             centre=(precision(ERRORS.cameras * variance, self.camera_prior.centre), 0.0),

@@ -1,4 +1,4 @@
-"""What every estimation problem can do: the verbs that the loop and the assessment know."""
+"""The interface of an estimation problem: the operations that the loop and the assessment use."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """What the loop and the assessment may do with the models of a problem. None: not assessed.
+    """Properties of a problem that control the loop and the assessment. None switches an assessment off.
 
     Attributes:
         confidence: name of the fit of the confidence in a weights file.
-        degeneracy: scenes that leave the answer open: planes and rotations of calibrated views ("two views"), planes
-            of uncalibrated views ("uncalibrated"), flat scenes of absolute poses ("one view").
+        degeneracy: scenes that do not determine the answer: planes and rotations of calibrated views ("two views"),
+            planes of uncalibrated views ("uncalibrated"), flat scenes of absolute poses ("one view").
         uncertainty: whether the covariance of the pose is assessed with the answer.
         exact_cameras: whether cameras were given as exact. The matches may contradict them.
         usual_focal: focal length of an ordinary camera in the unit of the points, at which the effect of unknown lens
             distortion is assessed.
         has_mean: whether models that agree are averaged. Free focal lengths and the pose compensate each other along a
             curve that contains no mean, so only poses of exact cameras are averaged.
-        weighted: whether the best model is refined with the probabilities of matches as weights. A right match need not
-            be on the plane of a homography: its inliers have equal weights.
+        weighted: whether the best model is refined with the probabilities of matches as weights. For homographies it is
+            not, because a right match need not be on the plane: the inliers have equal weights.
         by_score: share of the samples that are drawn by the scores of the matches instead of their probabilities.
     """
 
@@ -57,19 +57,20 @@ class Problem(ABC):
     and stack them like any array.
 
     Attributes:
-        weights: weights file of the package that was trained for the problem.
+        weights: name of the packaged weights that were trained for the problem.
         sample_size: number of points in a minimal sample.
-        num_images: number of images; the points of an absolute pose have one, and a place in space.
+        num_images: number of images; one for absolute poses.
         outcome_limit: distance of the outcome (see `outcomes`) from the truth beyond which an answer is wrong.
-        error_dimensions: dimensions of the error of a match: one for the distance to a line, two for that to a point.
-        median_error: median distance of right matches if keypoints have noise of deviation one.
+        error_dimensions: dimensions of the error of a match: one for a distance to a line, two for a distance to a
+            point.
+        median_error: median distance of right matches if the noise of keypoints has a standard deviation of one.
         traits: see `Traits`.
         model_kernels: compiled operations on its kind of model.
         correspondences: the points, packed for the kernels.
         pixel: size of a pixel in the unit of the points.
-        usable: (N,) which of the given points the problem has; None for all.
-        lens_prior: prior of the lenses that its rays are seen through; None if they are exact.
-        initial: model that the first round tries beside those of its samples; None for none.
+        usable: (N,) mask of the given matches that the problem uses; None for all.
+        lens_prior: prior of the distortion of the lenses; None if they are exact.
+        initial: model that the first round tries in addition to the sampled ones, or None.
     """
 
     weights: ClassVar[str] = "default"
@@ -89,7 +90,7 @@ class Problem(ABC):
         usable: NDArray[np.bool_] | None = None,
         lens_prior: LensPrior | None = None,
     ) -> None:
-        """Make the problem of the usable matches."""
+        """Make the problem from the usable matches."""
         self.correspondences = correspondences
         self.pixel = pixel
         self.usable = usable
@@ -97,18 +98,18 @@ class Problem(ABC):
 
     @abstractmethod
     def solve(self, samples: Indices) -> Array:
-        """Return the models (m, ...) through minimal samples (S, sample_size); degenerate samples have none."""
+        """Solve minimal samples (S, sample_size) for models (m, ...); degenerate samples give no model."""
 
     @abstractmethod
     def public(self, models: Array) -> Array:
-        """Return models (m, ...) in the user's terms: poses, or matrices of pixels."""
+        """Convert models (m, ...) to the user's convention: poses, or matrices for pixels."""
 
     @abstractmethod
     def from_public(self, model: Array) -> Array:
-        """Return the model of a pose or matrix in the user's terms: the inverse of `public` for one model."""
+        """Convert a pose or matrix in the user's convention to a model: the inverse of `public` for one model."""
 
     def starting_from(self, model: Array | None) -> Self:
-        """Return the problem with an initial model in the user's terms, if there is one."""
+        """Return the problem with an initial model in the user's convention, if there is one."""
         return self if model is None else self.with_changes(initial=self.from_public(model))
 
     @abstractmethod
@@ -123,7 +124,7 @@ class Problem(ABC):
         return self.model_kernels.msac_scores(models, self.correspondences, max_error)
 
     def inliers(self, model: Array, max_error: float) -> NDArray[np.bool_]:
-        """Return which points (n,) support a model."""
+        """Return the mask (n,) of the points that support a model."""
         return np.asarray(self.msac_scores(model[None], max_error)[0] > 0)
 
     def distances(self, model: Array) -> Array:
@@ -135,12 +136,12 @@ class Problem(ABC):
         return self.model_kernels.refine(models, self.correspondences, options, weights)[0]
 
     def subset(self, index: Indices) -> Self:
-        """Return the problem of some of its points, in the given order; `spreads` stay those of all points."""
+        """Return the subproblem of the points at `index`, in this order. It keeps the `spreads` of all points."""
         _ = self.extent
         return self.with_changes(correspondences=self.correspondences.subset(index), usable=None)
 
     def through(self, k1: tuple[float, float] | None) -> Self:
-        """Return the problem as seen through other lenses; None for the lenses that it is seen through now."""
+        """Return the problem with its points undistorted by other lenses; None keeps the current lenses."""
         if self.lens_prior is None or k1 is None or k1 == self.lens_prior.k1:
             return self
         _ = self.extent  # lengths keep the unit of the given cameras
@@ -163,7 +164,7 @@ class Problem(ABC):
     @property
     @computed_once
     def extent(self) -> float:
-        """Root mean square distance of the points of an image from their centre, robust to a few absurd ones."""
+        """Root mean square distance of the points of an image from their centre, robust to a few extreme outliers."""
         if self.num_points == 0:
             return 1.0
         return max(float(self.spreads[: self.num_images, 2].mean()), 1e-9)  # positive, as lengths are divided by it
@@ -189,7 +190,7 @@ class Problem(ABC):
         return self.correspondences.points2
 
     def share(self, weights: NDArray[Real]) -> NDArray[Real]:
-        """Return weights (n,) with those of one keypoint reduced to one match in total."""
+        """Reduce weights (n,) so that the matches of one keypoint have a total weight of at most one."""
         return weights
 
     def intrinsics_prior(
@@ -202,14 +203,14 @@ class Problem(ABC):
 
         Args:
             noise: median distance of right matches.
-            model: the model that is refined; None for many models that are refined again later.
+            model: the model to refine; None if many models are refined for comparison.
             weights: (n,) weights of the points.
         """
         return IntrinsicsPrior()
 
     @property
     def prior_information(self) -> Array:
-        """Information (f, f) that does not come from the points; infinity on the diagonal fixes a number."""
+        """Information (f, f) of the prior; infinity on the diagonal fixes a parameter."""
         return np.zeros((self.model_kernels.degrees_of_freedom,) * 2)
 
     def prior_weight(
@@ -223,14 +224,14 @@ class Problem(ABC):
 
 
 def posterior_information(information: Array, prior: Array) -> Array:
-    """Return information (f, f) plus prior information (f, f), whose infinities on the diagonal fix a number."""
+    """Return the sum of information and prior information (f, f). Infinity on the diagonal fixes a parameter."""
     fixed = np.isinf(np.diag(prior))
     information[fixed] = information[:, fixed] = 0.0
     return np.asarray(information + np.minimum(prior, 1e12))
 
 
 def with_intrinsics(model: Array) -> Array:
-    """Return a pose (3, 4), or a pose with intrinsics (3, 6), as the latter."""
+    """Return a pose (3, 4) with zero intrinsics appended, (3, 6). A model (3, 6) is returned unchanged."""
     return model if model.shape[1] == 6 else np.concatenate([model, np.zeros((3, 2))], axis=1)
 
 

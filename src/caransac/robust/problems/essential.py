@@ -27,9 +27,9 @@ class Essential(RelativePoseProblem):
     def from_pixels(
         cls, pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera, shared: bool = False
     ) -> Essential:
-        """Make the problem of pixels (N, 2) of two cameras. Matches of pixels without a ray are not usable.
+        """Make the problem from pixels (N, 2) of two cameras. Matches with a pixel that has no ray are not usable.
 
-        `shared` means that one camera took both images, so that an uncertain lens is the same.
+        `shared` means that one camera took both images, so both have the same uncertain lens.
         """
         rays, usable = pack_rays(pixels1, pixels2, camera1, camera2)
         return cls(rays, mean_pixel(camera1, camera2), usable, LensPrior.of(camera1, camera2, shared))

@@ -66,7 +66,7 @@ class FocalPose(RelativePoseProblem):
         shared: bool,
         centre_deviation: float | None = None,
     ) -> FocalPose:
-        """Make the problem of pixels (N, 2) of two cameras, as `Essential.from_pixels`.
+        """Make the problem from pixels (N, 2) of two cameras, like `Essential.from_pixels`.
 
         `centre_deviation` is the deviation of principal points, divided by the longer side of the image, if the sizes
         of the images are unknown.
@@ -75,19 +75,20 @@ class FocalPose(RelativePoseProblem):
         return cls(rays, (camera1, camera2), shared, usable, centre_deviation)
 
     def _log_scales(self, steps: tuple[float, ...]) -> list[tuple[float, float]]:
-        """Return pairs of log_scale that are so many deviations away from the given focal lengths."""
+        """Return pairs of log_scale at these steps from the given focal lengths; a step of one is a prior deviation."""
         first, second = ([step * prior.focal for step in steps] for prior in self.priors)
         return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`; samples take turns with the focal lengths that they are solved at."""
+        """See `Problem.solve`; the samples are solved at several focal lengths in turn."""
         guesses = self._log_scales(CAMERAS.focal_steps if self.shared else CAMERAS.focal_steps_apart)
         return solve_in_turns(self.correspondences, samples, guesses, pack, five_point_poses)
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`; the model may be a pose, of the given cameras, or a fundamental matrix.
+        """See `Problem.from_public`; the model may be a pose or a fundamental matrix.
 
-        The focal lengths of a matrix are those of a grid, wider than the prior, that make it the most essential.
+        A pose gets the intrinsics of the given cameras. For a matrix, the focal lengths are chosen from a grid that is
+        wider than the prior, so that it is closest to an essential matrix.
         """
         if model.shape != (3, 3):
             return with_intrinsics(model)
@@ -112,7 +113,7 @@ class FocalPose(RelativePoseProblem):
         return IntrinsicsPrior(**self._precisions(self.prior_weight(noise, model, weights), self._deviations(model)))
 
     def _deviations(self, model: Array) -> list[float]:
-        """Return deviations of Gaussian priors that pull a model like the heavy-tailed prior of an unknown camera."""
+        """Return deviations of the Gaussian priors that equal the heavy-tailed prior of unknown cameras at a model."""
         found = []
         for prior, log_scale in zip(self.priors, log_scales_of(model), strict=True):
             relative_sq = (log_scale / prior.focal) ** 2 if prior.unknown else 1.0
@@ -132,14 +133,14 @@ class FocalPose(RelativePoseProblem):
         return IntrinsicsPrior(**self._precisions(ERRORS.cameras * noise**2, [0.0, 0.0]))
 
     def _precisions(self, weight: float, focals: list[float]) -> dict[str, Any]:
-        """Return the arguments of `IntrinsicsPrior`, by the deviations of the log_scales and a weight."""
+        """Return the arguments of `IntrinsicsPrior` for a weight and the deviations of the log_scales."""
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
         sizes = [(camera.width, camera.height) for camera in self.cameras]
         return {
             "log_scale": tuple(precision(own, focal) for focal in focals),
             "centre": tuple(precision(own, prior.centre) for prior in self.priors),
             "log_scale_difference": weight / CAMERAS.focal_difference**2 if self.shared else 0.0,
-            # A turned image has another principal point.
+            # A rotated image has another principal point.
             "centre_difference": weight / CAMERAS.centre_difference**2 if self.shared and sizes[0] == sizes[1] else 0.0,
         }
 
@@ -160,7 +161,7 @@ class FocalPose(RelativePoseProblem):
         return information
 
     def fundamentals(self, models: Array) -> Array:
-        """Return the fundamental matrices (m, 3, 3) of pixels of models (m, 3, 6), of Frobenius norm one."""
+        """Return fundamental matrices (m, 3, 3) for pixels from models (m, 3, 6). They have Frobenius norm one."""
         return np.array([self._fundamental(model) for model in models]).reshape(-1, 3, 3)
 
     def _fundamental(self, model: Array) -> Array:
@@ -176,9 +177,9 @@ def solve_in_turns(
     pack_points: Callable[[Array, Array], Correspondences],
     solve: Callable[[Correspondences, Indices], tuple[Array, Indices]],
 ) -> Array:
-    """Return models (m, 3, 6) through samples (S, k) that take turns with guesses of the log_scales of both images.
+    """Solve samples (S, k), each at one of the guessed pairs of log_scales in turn, for models (m, 3, 6).
 
-    `solve` is a solver that returns poses (p, 3, 4), and (p,) the sample that each comes from.
+    `solve` returns poses (p, 3, 4) and the index (p,) of the sample of each pose.
     """
     turns = np.arange(len(samples)) % len(guesses)
     order = np.argsort(turns, kind="stable")
@@ -194,11 +195,11 @@ def solve_in_turns(
 
 
 def with_model(camera: Camera, intrinsics: Array, focal_deviation: float) -> Camera:
-    """Return a given camera with the intrinsics (log_scale, x, y) of a model, and the deviation of its focal length."""
+    """Return a camera with the intrinsics (log_scale, x, y) of a model and the given deviation of its focal length."""
     log_scale, x, y = intrinsics
     return camera.adjusted(exp(log_scale), (x * camera.fx, y * camera.fy), focal_deviation)
 
 
 def precision(weight: float, deviation: float) -> float:
-    """Return the cost of the square of a number, by its deviation; infinity fixes an exact number."""
+    """Return the weight of a squared parameter in the cost, given its deviation; infinity for an exact one."""
     return weight / deviation**2 if deviation > 0 else inf

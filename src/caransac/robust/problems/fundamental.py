@@ -11,7 +11,7 @@ from caransac.robust.problems.pixels import PixelProblem
 
 
 class Fundamental(PixelProblem):
-    """Points are pixels, centred and with one scale for both images; models are matrices F, (3, 3)."""
+    """Points are pixels, centred and divided by one scale for both images; models are matrices F, (3, 3)."""
 
     # An image is about two units wide.
     traits = Traits(confidence="fundamental", degeneracy="uncalibrated", usual_focal=2.0)
@@ -23,7 +23,7 @@ class Fundamental(PixelProblem):
         return seven_point(self.correspondences, samples)[0]
 
     def public(self, models: Array) -> Array:
-        """See `Problem.public`: fundamental matrices of pixels, of Frobenius norm one."""
+        """See `Problem.public`: fundamental matrices for pixels, with Frobenius norm one."""
         pixels = (self._normalise2.T @ models @ self._normalise1).reshape(-1, 9)
         pixels /= np.abs(pixels).max(axis=1, keepdims=True)  # first, so that the norm cannot underflow
         return np.asarray(pixels / np.linalg.norm(pixels, axis=1, keepdims=True)).reshape(-1, 3, 3)

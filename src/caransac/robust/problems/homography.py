@@ -13,9 +13,9 @@ from caransac.robust.problems.pixels import PixelProblem
 
 
 class Homography(PixelProblem):
-    """Points are pixels, centred and with one scale for both images; models are matrices H with x2 ~ H x1, (3, 3)."""
+    """Points are pixels, centred and divided by one scale for both images; models are H (3, 3) with x2 ~ H x1."""
 
-    # Samples of four cost little, and likely matches are not always on the plane.
+    # Samples of four points cost little, and likely matches are not always on the plane: half are drawn by score.
     traits = Traits(confidence="homography", by_score=0.5, weighted=False)
     sample_size = 4
     outcome_limit = 0.01
@@ -28,12 +28,12 @@ class Homography(PixelProblem):
         return four_point(self.correspondences, samples)[0]
 
     def public(self, models: Array) -> Array:
-        """See `Problem.public`: homographies of pixels, of Frobenius norm one."""
+        """See `Problem.public`: homographies for pixels, with Frobenius norm one."""
         pixels = np.linalg.inv(self._normalise2) @ models @ self._normalise1
         return np.asarray(pixels / np.linalg.norm(pixels, axis=(1, 2), keepdims=True))
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`; most points have positive depth."""
+        """See `Problem.from_public`; the sign is chosen so that most points have positive depth."""
         H = self._normalise2 @ model @ np.linalg.inv(self._normalise1)
         depths = np.sum(self.points1 * H[2, :2], axis=1) + H[2, 2]
         return np.asarray(H / np.copysign(np.linalg.norm(H), np.median(depths) if len(depths) else 1.0))

@@ -17,13 +17,13 @@ from caransac.tuning import CAMERAS, ERRORS
 class LensPrior:
     """The prior of the radial distortion k1 of two lenses, in the unit of the rays.
 
-    The second lens of an absolute pose is flat and exact.
+    For an absolute pose, the second lens has no distortion and is exact.
 
     Attributes:
         given: k1 of the given cameras.
         deviations: standard deviations of k1; 0 for an exact lens.
         shared: whether both images come from one camera.
-        k1: k1 of the lenses that the points of a problem are seen through.
+        k1: k1 with which the points of the problem are undistorted.
     """
 
     given: tuple[float, float]
@@ -48,7 +48,7 @@ class LensPrior:
         return cls(given, (camera.distortion_deviation, 0.0), False, given)
 
     def add_to(self, prior: IntrinsicsPrior, noise: float, *, held: bool = False) -> IntrinsicsPrior:
-        """Add the lenses to a prior of intrinsics at a noise; `held` fixes them."""
+        """Add the lenses to a prior of intrinsics, for a noise; `held` fixes the lenses."""
         weight = ERRORS.cameras * noise**2
         own = 0.5 * weight if self.shared else weight  # one camera has one prior, half of it in each image
         first, second = (own / each**2 if each > 0 and not held else inf for each in self.deviations)
@@ -57,7 +57,7 @@ class LensPrior:
 
     @property
     def is_as_given(self) -> bool:
-        """Whether the points are seen through the given lenses."""
+        """Whether the points are undistorted with the k1 of the given cameras."""
         return self.k1 == self.given
 
     @property
@@ -69,12 +69,12 @@ class LensPrior:
 
     @property
     def same_information(self) -> Array:
-        """Part of `information` about the difference of k1 (2, 2), which is zero in one camera."""
+        """Part (2, 2) of `information`: both images of one camera have nearly the same k1."""
         return np.array([[1, -1], [-1, 1]]) * (float(self.shared) / CAMERAS.k1_difference**2)
 
 
 def slack_prior(noise: float) -> IntrinsicsPrior:
-    """Return the prior of the intrinsics of exact cameras, at a noise: see `CameraTuning.slack`."""
+    """Return the prior of the intrinsics of exact cameras for a noise: see `CameraTuning.slack`."""
     weight, (focal, centre) = ERRORS.cameras * noise**2, CAMERAS.slack
     return IntrinsicsPrior(log_scale=(weight / focal**2,) * 2, centre=(weight / centre**2,) * 2)
 

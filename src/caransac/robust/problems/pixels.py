@@ -1,4 +1,4 @@
-"""The base of problems of uncalibrated pixels."""
+"""Base class of the problems with uncalibrated pixels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PixelProblem(Problem):
-    """Points are pixels, centred and with one scale for both images."""
+    """Points are pixels, centred and divided by one scale for both images."""
 
     def __init__(self, correspondences: Correspondences, pixel: float = 1.0) -> None:
         super().__init__(correspondences, pixel)
@@ -23,7 +23,7 @@ class PixelProblem(Problem):
 
     @classmethod
     def from_pixels(cls, pixels1: Array, pixels2: Array) -> Self:
-        """Make the problem of pixels (n, 2)."""
+        """Make the problem from pixels (n, 2)."""
         points, centres, scale = normalise(pixels1, pixels2)
         problem = cls(points, scale)
         problem._normalise1, problem._normalise2 = (

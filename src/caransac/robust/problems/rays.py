@@ -1,4 +1,4 @@
-"""The relative pose of cameras that see all around: their rays are points of a sphere."""
+"""The relative pose of omnidirectional cameras, whose rays are points on a sphere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Spherical(RelativePoseProblem):
 
     @classmethod
     def from_rays(cls, rays1: Array, rays2: Array) -> Spherical:
-        """Make the problem of unit rays (N, 3) of two cameras."""
+        """Make the problem from unit rays (N, 3) of two cameras."""
         return cls(pack(project_rays(rays1), project_rays(rays2)), radians(1.0))
 
     def solve(self, samples: Indices) -> Array:
@@ -46,17 +46,17 @@ def project_rays(rays: Array) -> Array:
 
 
 def rays_at(points: Array) -> Array:
-    """The inverse of `project_rays`."""
+    """Return the unit rays (n, 3) of points (n, 2): the inverse of `project_rays`."""
     radius_sq = np.minimum(np.sum(points**2, axis=1, keepdims=True), 4.0)
     return np.concatenate([points * np.sqrt(1 - radius_sq / 4), 1 - radius_sq / 2], axis=1)
 
 
 def _poses(rays1: Array, rays2: Array, axis1: int, axis2: int) -> Array:
-    """Return poses (m, 3, 4) through samples of rays (S, 5, 3), as points of image planes across the given axes."""
+    """Solve samples of rays (S, 5, 3), projected to image planes across the given axes, for poses (m, 3, 4)."""
     if len(rays1) == 0:
         return np.empty((0, 3, 4))
     turned = [np.roll(rays, 2 - axis, axis=2) for rays, axis in ((rays1, axis1), (rays2, axis2))]
-    # A ray may lie in the plane of every axis, as on a grid of longitudes and latitudes. It is moved by a billionth.
+    # On a grid of longitudes and latitudes, rays may be parallel to the image plane. They are moved by a billionth.
     depths = [np.copysign(np.maximum(np.abs(rays[..., 2:]), 1e-9), rays[..., 2:]) for rays in turned]
     points = (rays[..., :2] / depth for rays, depth in zip(turned, depths, strict=True))
     packed = pack(*(each.reshape(-1, 2) for each in points))

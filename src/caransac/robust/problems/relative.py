@@ -1,4 +1,4 @@
-"""The base of problems of relative poses, and the priors of their cameras."""
+"""Base class of the problems with relative poses, and the priors of their cameras."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CameraPrior:
-    """Standard deviations of the intrinsics of a camera around the given ones; 0 for exact ones.
+    """Standard deviations of the intrinsics of a camera; 0 for exact intrinsics.
 
     Attributes:
         focal: deviation of the logarithm of the focal length.
-        centre: deviation of the principal point, in focal lengths.
+        centre: deviation of the principal point, divided by the focal length.
     """
 
     focal: float
@@ -33,7 +33,7 @@ class CameraPrior:
 
     @property
     def with_tails(self) -> CameraPrior:
-        """A Gaussian prior as wide as the tails of the prior of an unknown camera."""
+        """The prior or, for an unknown camera, a Gaussian as wide as its heavy-tailed prior."""
         return replace(self, focal=max(self.focal, CAMERAS.free_deviation)) if self.unknown else self
 
     @property
@@ -62,7 +62,7 @@ class RelativePoseProblem(Problem):
     shared: bool = False
 
     def with_tails(self) -> Self:
-        """Return the problem with the priors of unknown cameras as wide as their tails."""
+        """Return the problem with `CameraPrior.with_tails` for both cameras."""
         return self.with_changes(priors=(self.priors[0].with_tails, self.priors[1].with_tails))
 
     def public(self, models: Array) -> Array:
@@ -81,7 +81,7 @@ class RelativePoseProblem(Problem):
 def pack_rays(
     pixels1: Array, pixels2: Array, camera1: Camera, camera2: Camera
 ) -> tuple[Correspondences, NDArray[np.bool_] | None]:
-    """Normalise pixels (N, 2) of two cameras; return also which matches have rays, (N,), None for all."""
+    """Normalise pixels (N, 2) of two cameras. Also return the mask (N,) of the matches with rays, None for all."""
     if not camera1.is_distorted and not camera2.is_distorted:
         return calibrate(pixels1, pixels2, np.array([camera1.intrinsics, camera2.intrinsics])), None
     rays1, rays2 = camera1.pixels_to_rays(pixels1), camera2.pixels_to_rays(pixels2)
