@@ -53,6 +53,14 @@ paper: $(VENV)/dev.stamp  ## every table and figure of the paper (docs/paper.md)
 quick: $(VENV)/dev.stamp  ## only the fast tests, on all cores, in less than a minute on two: what to run while you work
 	$(BIN)/python -m pytest -m 'not slow' -n logical --maxprocesses 8 --dist worksteal
 
+# The kernel has only what the first cell of the notebook installs.
+NOTEBOOK := $(VENV)-notebook
+.PHONY: notebook
+notebook:  ## run examples/first_steps.ipynb in a fresh environment that its first cell sets up
+	$(PYTHON) -m venv --clear $(NOTEBOOK)
+	$(NOTEBOOK)/bin/python -m pip --disable-pip-version-check install --quiet nbclient ipykernel
+	$(NOTEBOOK)/bin/jupyter execute --kernel_name=python3 examples/first_steps.ipynb
+
 # The viewer and the search of the docs are tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;
 # with CI set they fail instead.
 INSTALL_CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium
@@ -215,4 +223,4 @@ installed: dist  ## the whole test suite against the wheel of dist/
 	$(INSTALLED)/bin/python -m pytest -rs
 
 clean:  ## remove environments and build products
-	rm -rf $(VENV) $(SANITIZE) $(RACES) $(FUZZ) $(RELEASE) $(INSTALLED) build demo dist site
+	rm -rf $(VENV) $(SANITIZE) $(RACES) $(FUZZ) $(RELEASE) $(INSTALLED) $(NOTEBOOK) build demo dist site

@@ -1,14 +1,25 @@
-"""The notebook runs from top to bottom, in order, and shows something in every cell that ends in a value."""
+"""The notebook runs from top to bottom, in order, and shows something in every cell that ends in a value.
+
+`make notebook` runs it in a fresh environment that its first cell sets up.
+"""
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.slow
 
-NOTEBOOKS = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+INSTALL = re.compile(r'^%pip install --quiet "(.*)"$', re.MULTILINE)
+
+
+def code_cells(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 def run_cell(source, scope):
@@ -29,13 +40,12 @@ def display(value):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_notebook_runs(path, capsys):
-    notebook = json.loads(path.read_text(encoding="utf-8"))
+    install, *cells = code_cells(path)
+    assert INSTALL.search(install) and not any(INSTALL.search(cell) for cell in cells)
     scope, shown = {"__name__": "__main__"}, []
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            value = run_cell("".join(cell["source"]), scope)
-            if value is not None:
-                shown.append(display(value))
+    for cell in cells:
+        if (value := run_cell(cell, scope)) is not None:
+            shown.append(display(value))
     assert [kind for kind, _ in shown] == [
         "__repr__",  # how many matches
         *("_repr_html_",) * 2,  # the result, and with a picture
@@ -58,3 +68,24 @@ def test_the_notebook_is_a_clean_document(path):
         assert 0 < len(lines) <= 12 and max(map(len, lines)) <= 120
         if cell["cell_type"] == "code":
             assert cell["outputs"] == [] and cell["execution_count"] is None
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_first_cell_installs_the_clone_or_else_the_repository(path, monkeypatch, tmp_path):
+    tomllib = pytest.importorskip("tomllib", reason="in the standard library from Python 3.11 on")
+    home = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+    cell = INSTALL.sub(r'requirement = f"\1"', code_cells(path)[0])
+    for folder, source in ((path.parent, ROOT.as_uri()), (tmp_path, f"git+{home}")):
+        monkeypatch.chdir(folder)
+        run_cell(cell, scope := {})
+        assert scope["requirement"] == f"caransac[images,plot] @ {source}"
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *NOTEBOOKS], ids=lambda path: path.stem)
+def test_the_badge_opens_the_notebook_of_the_repository(path):
+    tomllib = pytest.importorskip("tomllib", reason="in the standard library from Python 3.11 on")
+    home = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+    (notebook,) = NOTEBOOKS
+    place = f"{home.removeprefix('https://github.com/')}/blob/main/{notebook.relative_to(ROOT).as_posix()}"
+    links = re.findall(r"colab\.research\.google\.com/(?!assets/)([\w./-]+)", path.read_text(encoding="utf-8"))
+    assert links == [f"github/{place}"]
