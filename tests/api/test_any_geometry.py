@@ -10,7 +10,7 @@ import caransac
 from caransac import Camera, Options
 from caransac.api import estimators, guessed_cameras, same_camera
 from caransac.api.any_geometry import RULES
-from caransac.geometry import pose_error_deg, rotation_from_vector, sampson_sq
+from caransac.geometry import homogeneous, pose_error_deg, rotation_from_vector, sampson_sq
 from caransac.robust.pipeline import estimate_model
 from caransac_lab.synthetic.hard_scenes import CAMERA, make_hard_pair
 
@@ -71,6 +71,22 @@ def test_a_plane_gives_a_homography_or_the_only_pose_that_it_has():
             assert result.epipolar.confidence < 0.5
             poses = [(result.epipolar.R, result.epipolar.t)]
         assert min(pose_error_deg(*pose, pair.R, pair.t) for pose in poses) < 5
+
+
+def test_the_reason_mentions_the_other_pose_if_most_inliers_are_on_a_plane(rng):
+    """The command prints the other pose, which seemed to contradict that "the scene has depth"."""
+    poses = []
+    for _ in range(20):
+        rays = homogeneous(CAMERA.pixels_to_rays(rng.uniform(0, 1, (60, 2)) * SIZE))
+        inverse_depths = rays @ (0.2, -0.1, 1.0)
+        inverse_depths[:10] *= rng.uniform(0.6, 1.4, 10)
+        moved = rays @ rotation_from_vector((0.05, -0.1, 0.02)).T + inverse_depths[:, None] * (0.1, 0.02, -0.08)
+        views = [CAMERA.rays_to_pixels(each[:, :2] / each[:, 2:]) for each in (rays, moved)]
+        noisy = (view + 0.7 * rng.normal(size=view.shape) for view in views)
+        poses.append(caransac.estimate(*noisy, CAMERA.K, CAMERA.K))
+    told = ["another pose explains the matches as well" in result.reason for result in poses]
+    assert told == [result.kind == "pose" and len(result.alternatives) > 0 for result in poses]
+    assert 0 < sum(told) < len(told)
 
 
 def test_a_turned_camera_gives_a_rotation():

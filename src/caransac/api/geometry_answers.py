@@ -37,6 +37,7 @@ DEPTH_AND_CAMERAS = "the scene has depth and the cameras are known"
 DEPTH_AND_FOCALS = "the scene has depth, and the focal lengths are found with the pose"
 DEPTH_BUT_ASSUMED = "the scene has depth, and the focal lengths are assumed: the matches hardly show them"
 DEPTH_ONLY = "the scene has depth, but the cameras are not known well enough for a pose"
+MOSTLY_PLANE = "; most inliers are on one plane, and another pose explains the matches as well"  # added to the above
 PLANE = "one plane explains the matches, and those off the plane do not determine the pose"
 MOVED_OR_ZOOMED = "one homography explains the matches: the camera moved towards a plane, or it zoomed"
 ONLY_PLANE = "one plane explains some of the matches, and nothing reliable explains more"
@@ -125,6 +126,8 @@ def pose(kind: GeometryKind, found: RelativePoseResult, reason: str) -> Answer:
     assert found.E is not None and found.camera1 is not None and found.camera2 is not None
     if reason == DEPTH_AND_FOCALS and (is_hardly_seen(found.camera1) or is_hardly_seen(found.camera2)):
         reason = DEPTH_BUT_ASSUMED
+    if found.alternatives:
+        reason += MOSTLY_PLANE
     F = fundamental_from_essential(found.E, found.camera1.K, found.camera2.K)
     known = {name: getattr(found, name) for name in POSE_FIELDS} | {"F": F / np.linalg.norm(F)}
     return Answer(kind, reason + of_doubts(found), found, found, known)
