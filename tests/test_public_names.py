@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,13 +67,10 @@ def test_public_names_are_those_of_the_list():
     assert not new, "python tests/test_public_names.py adds them to the list"
 
 
-@pytest.mark.parametrize("name", sorted(caransac._MOVED))
-def test_moved_names_warn(name):
-    with pytest.warns(
-        DeprecationWarning, match=rf"caransac\.{name} is caransac\..* since 0\.2; the old name goes in 0\.3"
-    ):
-        found = getattr(caransac, name)
-    assert found.__name__ == f"caransac.{caransac._MOVED[name]}"
+@pytest.mark.parametrize("name", ["images", "lens", "matches", "parallax", "types", "FocalEstimate", "estimate_focal"])
+def test_names_that_warned_in_0_2_are_gone(name):
+    with pytest.raises(AttributeError, match=f"module 'caransac' has no attribute '{name}'"):
+        getattr(caransac, name)
 
 
 def test_modules_of_the_lab_say_where_they_are():
@@ -81,9 +79,10 @@ def test_modules_of_the_lab_say_where_they_are():
             getattr(caransac, name)
 
 
-def test_names_that_should_have_gone_are_gone():
-    minor = int(caransac.__version__.split(".")[1])
-    assert minor < 3 or not caransac._MOVED, "their time is over"
+def test_nothing_stays_longer_than_it_says():
+    sources = [path.read_text() for part in ("src", "lab/src") for path in (ROOT / part).rglob("*.py")]
+    ends = [int(minor) for text in sources for minor in re.findall(r"removed in 0\.(\d+)", text)]
+    assert ends and min(ends) > int(caransac.__version__.split(".")[1])
 
 
 @pytest.mark.parametrize(

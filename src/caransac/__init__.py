@@ -16,29 +16,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-# New places of names of an earlier version. Each warns for one minor version and is then removed.
-_MOVED = {
-    "images": "io.images",
-    "lens": "geometry.lens",
-    "matches": "io.matches",
-    "parallax": "geometry.parallax",
-    "types": "results",
-}
-# Modules of an earlier version that are only in the lab now.
+# Modules of 0.2 that are in the lab now; the message about them is removed in 0.4.
 _IN_LAB = ("bench", "datasets", "filter", "metrics", "render", "training")
-# These names date from when only focal lengths were estimated.
-_RENAMED = {"FocalEstimate": "CameraEstimate", "estimate_focal": "estimate_camera"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MOVED or name in _RENAMED:
-        import warnings
-
-        now = f"{__name__}.{_MOVED.get(name) or _RENAMED[name]}"
-        warnings.warn(
-            f"{__name__}.{name} is {now} since 0.2; the old name goes in 0.3", DeprecationWarning, stacklevel=2
-        )
-        return import_module(now) if name in _MOVED else __getattr__(_RENAMED[name])
     if name in _IN_LAB:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: it is in caransac-lab now")
     if not name.startswith("__"):

@@ -25,7 +25,7 @@ OTHER_NAMES = {
     **dict.fromkeys(("confidence", "success_prob", "prob"), "success_probability"),
     **dict.fromkeys(("iterations", "max_iterations", "maxIters", "max_num_trials"), "rounds"),
 }
-IN_LAB = ("oversampling", "sample_quality")  # options of version 0.2
+IN_LAB = ("oversampling", "sample_quality")  # options of 0.2; the message about them is removed in 0.4
 DEFAULT_WEIGHTS = "default"  # the weights in the package that were trained for the problem
 
 

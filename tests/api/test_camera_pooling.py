@@ -230,9 +230,3 @@ def test_a_bent_collection_tells_its_lens():
     found = estimate_camera(pairs, SIZE)
     assert found.focal_px == pytest.approx(FOCAL, rel=0.05)
     assert found.k1 == pytest.approx(SIMPLE_RADIAL.k1, abs=0.03)
-
-
-@pytest.mark.parametrize(("old", "new"), [("estimate_focal", "estimate_camera"), ("FocalEstimate", "CameraEstimate")])
-def test_old_names_warn(old, new):
-    with pytest.warns(DeprecationWarning, match=f"caransac.{old} is caransac.{new} since 0.2"):
-        assert getattr(caransac, old) is getattr(caransac, new)
