@@ -39,18 +39,18 @@ $(VENV)/docs.stamp: build/venv-wheel/stamp
 	$(call INSTALL_EXTRAS,docs)
 	touch $@
 
-demo: $(VENV)/demo.stamp  ## estimate poses of embedded examples, from matches and from images; draws pictures and a report
+demo: $(VENV)/demo.stamp  ## estimate the poses of embedded examples, draw pictures and write a report
 	$(BIN)/caransac demo --out demo
 
-test: lint pytest  ## everything CI checks but the sanitizers: lint, tests and examples
+test: lint pytest  ## run the checks of CI except the sanitizers: lint, tests and examples
 
-pytest: $(VENV)/dev.stamp browser  ## only tests and examples
+pytest: $(VENV)/dev.stamp browser  ## run only tests and examples
 	$(BIN)/python -m pytest -rs
 
-paper: $(VENV)/dev.stamp  ## every table and figure of the paper (docs/paper.md) on a few synthetic pairs: build/paper
+paper: $(VENV)/dev.stamp  ## make every table and figure of the paper (docs/paper.md) on a few synthetic pairs: build/paper
 	$(BIN)/caransac-lab paper all --data synthetic:3 --timing-pairs 1 --out build/paper
 
-quick: $(VENV)/dev.stamp  ## only the fast tests, on all cores, in less than a minute on two: what to run while you work
+quick: $(VENV)/dev.stamp  ## run only the fast tests, on all cores; takes less than a minute on two cores
 	$(BIN)/python -m pytest -m 'not slow' -n logical --maxprocesses 8 --dist worksteal
 
 # The kernel has only what the first cell of the notebook installs.
@@ -64,40 +64,40 @@ notebook:  ## run examples/first_steps.ipynb in a fresh environment that its fir
 # The viewer and the search of the docs are tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;
 # with CI set they fail instead.
 INSTALL_CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium
-browser:  ## install Chromium for the tests in a browser, on Debian as root
+browser:  ## install Chromium for the tests in a browser (Debian, as root)
 	@command -v chromium >/dev/null \
 	|| { [ "$$(id -u)" = 0 ] && { $(INSTALL_CHROMIUM) || { apt-get update -qq && $(INSTALL_CHROMIUM); }; }; } \
 	|| printf '\n*** NO CHROMIUM: viewer and search will not be tested. Install the package chromium as root. ***\n\n'
 
-lint: $(VENV)/dev.stamp  ## ruff, mypy and clang-format, changing nothing
+lint: $(VENV)/dev.stamp  ## check with ruff, mypy and clang-format; change nothing
 	$(BIN)/ruff check $(PYTHON_FILES)
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	MYPYPATH=lab/src $(BIN)/mypy -p caransac -p caransac_lab
 	$(BIN)/mypy -p caransac --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
-format: $(VENV)/dev.stamp  ## let ruff and clang-format rewrite the sources
+format: $(VENV)/dev.stamp  ## format the sources with ruff and clang-format
 	$(BIN)/ruff check --fix $(PYTHON_FILES)
 	$(BIN)/ruff format $(PYTHON_FILES)
 	$(BIN)/clang-format -i $(NATIVE)
 
-coverage: $(VENV)/dev.stamp  ## lines of the package that the tests run, branches included
+coverage: $(VENV)/dev.stamp  ## measure the lines and branches that the tests run
 	$(PIP) install --quiet pytest-cov
 	$(BIN)/python -m pytest --cov=caransac --cov=caransac_lab --cov-branch --cov-report=term:skip-covered
 
-audit: $(VENV)/dev.stamp  ## known vulnerabilities of what the extras installed
+audit: $(VENV)/dev.stamp  ## look for known vulnerabilities in the installed packages
 	$(PIP) install --quiet pip-audit
 	$(BIN)/pip-audit --skip-editable --local
 
-bench: $(VENV)/dev.stamp  ## time the kernels, and the estimator next to PoseLib
+bench: $(VENV)/dev.stamp  ## time the kernels, and compare the estimator with PoseLib
 	$(SINGLE_THREAD) $(BIN)/caransac-lab study speed --quick --only kernels scale
 
-bench-speed: $(VENV)/dev.stamp  ## time, memory and accuracy next to the peers; with DATA='DIR ...' on real pairs, too
+bench-speed: $(VENV)/dev.stamp  ## compare time, memory and accuracy with other estimators; DATA='DIR ...' adds real pairs
 	$(SINGLE_THREAD) $(BIN)/caransac-lab study speed $(if $(DATA),--data $(DATA)) $(SPEED_OPTIONS)
 
 # Every published figure from one commit: see caransac-lab publish --help. The wheel is part of it.
 .PHONY: publish publish-quick tables
-publish: $(VENV)/dev.stamp  ## all of benchmarks/results from a clean tree, with DATA=DIR; an hour, resumable; FULL=1: hours
+publish: $(VENV)/dev.stamp  ## make all of benchmarks/results from a clean tree, with DATA=DIR; takes an hour and can be resumed; FULL=1 takes hours
 	$(MAKE) build/wheel.stamp || { rm -rf dist; echo "no wheel: its size is left out"; }
 	$(SINGLE_THREAD) $(BIN)/caransac-lab publish $(if $(DATA),--data $(DATA)) $(if $(STEPS),--only $(STEPS)) \
 	    $(if $(FULL),--full)
@@ -106,13 +106,13 @@ build/wheel.stamp: $(SOURCES)  # not of other sources than the figures
 	$(MAKE) dist
 	touch $@
 
-publish-quick: $(VENV)/dev.stamp  ## the same steps on little synthetic data, in minutes, into build/publish-quick
+publish-quick: $(VENV)/dev.stamp  ## run the same steps on little synthetic data, in minutes, into build/publish-quick
 	$(SINGLE_THREAD) $(BIN)/caransac-lab publish --quick $(if $(STEPS),--only $(STEPS))
 
-tables: $(VENV)/dev.stamp  ## the tables of README, docs and results anew from benchmarks/results
+tables: $(VENV)/dev.stamp  ## write the tables of README, docs and results from benchmarks/results
 	$(BIN)/caransac-lab publish --tables
 
-docs: $(VENV)/docs.stamp  ## guides and API reference, to be opened from the disk: site/index.html
+docs: $(VENV)/docs.stamp  ## build the guides and the API reference: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Site: $(CURDIR)/site/index.html"
 
@@ -133,7 +133,7 @@ $(SANITIZE)/stamp: $(SOURCES)
 
 WITH_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc
-sanitize: $(SANITIZE)/stamp  ## kernels, public calls and files under the address and undefined-behaviour sanitizers
+sanitize: $(SANITIZE)/stamp  ## test kernels, public calls and files under the address and undefined-behaviour sanitizers
 	for set in baseline avx2 avx512; do \
 	    $(WITH_SANITIZERS) CARANSAC_INSTRUCTION_SET=$$set \
 	    $(SANITIZE)/bin/python -m pytest -m kernels $(KERNEL_TESTS) || exit 1; \
@@ -149,7 +149,7 @@ $(RACES)/stamp: $(SOURCES)
 
 # The sanitizer wants memory where it expects it: setarch switches the randomisation of addresses off.
 .PHONY: races fuzz
-races: $(RACES)/stamp  ## threads that share what kernels read, under the thread sanitizer
+races: $(RACES)/stamp  ## test threads that share input arrays, under the thread sanitizer
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" TSAN_OPTIONS=exitcode=66 setarch -R $(RACES)/bin/python -m pytest \
 	    tests/native/test_concurrency.py tests/api/test_many_pairs.py tests/api/test_estimators.py -k 'concurrency or threads or many_pairs'
 
@@ -170,7 +170,7 @@ build/fuzz/kernels: $(NATIVE) tests/fuzz/fuzz_kernels.cpp | $(FUZZ)/stamp
 	    -DCARANSAC_ISA=baseline -Isrc/native -I$$(echo $(EIGEN)) src/native/*.cpp src/native/hot/*.cpp \
 	    tests/fuzz/fuzz_kernels.cpp -o $@
 
-fuzz: $(FUZZ)/stamp build/fuzz/kernels  ## fuzz files, arguments and kernels for FUZZ_SECONDS in all; findings go to build/fuzz
+fuzz: $(FUZZ)/stamp build/fuzz/kernels  ## fuzz files, arguments and kernels for FUZZ_SECONDS in total; findings go to build/fuzz
 	@for name in kernels $(HARNESSES); do \
 	    mkdir -p build/fuzz/corpus/$$name tests/fuzz/corpus/$$name; \
 	    case $$name in kernels) run=build/fuzz/kernels;; *) run="$(FUZZ)/bin/python tests/fuzz/fuzz_$$name.py";; esac; \
@@ -190,7 +190,7 @@ INSTALL_WHEEL := $(WITHOUT_COMPILERS) $(INSTALLED)/bin/python -m pip --disable-p
 # The versions and hashes that releases are built with; uv comes from PyPI, and its answers hold for every platform.
 LOCK := uv pip compile --quiet --upgrade --universal --generate-hashes --no-annotate --no-header
 BUILD_REQUIREMENTS := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
-requirements: $(RELEASE)/bin/python  ## pin what releases are built with anew: requirements/*.txt
+requirements: $(RELEASE)/bin/python  ## renew the pinned build requirements of releases: requirements/*.txt
 	$(RELEASE_PIP) install --quiet uv
 	{ $(RELEASE)/bin/python -c '$(BUILD_REQUIREMENTS)'; printf 'cmake\nninja\n'; } \
 	| $(RELEASE)/bin/$(LOCK) --python-version 3.10 - -o requirements/build.txt
@@ -206,7 +206,7 @@ $(RELEASE)/stamp: requirements/build.txt requirements/release.txt | $(RELEASE)/b
 # A source distribution, and from it a wheel; the wheel as users get it: found by pip where there is no compiler.
 # The same bits from the same commit: tools that write dates take this one.
 dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
-dist: $(RELEASE)/stamp  ## sdists and wheels in dist/ and dist/lab/, checked, and tested in an environment without compilers
+dist: $(RELEASE)/stamp  ## build sdists and wheels in dist/ and dist/lab/, and test them in an environment without compilers
 	rm -rf dist $(INSTALLED)
 	$(RELEASE)/bin/python -m build --no-isolation --outdir build/dist
 	mkdir dist && mv build/dist/*.tar.gz dist
@@ -217,7 +217,7 @@ dist: $(RELEASE)/stamp  ## sdists and wheels in dist/ and dist/lab/, checked, an
 	$(INSTALL_WHEEL) dist/*.whl 'pytest>=8.2'
 	$(WITHOUT_COMPILERS) $(INSTALLED)/bin/python -m pytest @tests/core.txt
 
-installed: dist  ## the whole test suite against the wheel of dist/
+installed: dist  ## run the whole test suite against the wheel of dist/
 	$(INSTALL_WHEEL) --constraint constraints.txt "$$(ls dist/*.whl)[dev]"
 	$(INSTALL_WHEEL) --constraint constraints.txt "$$(ls dist/lab/*.whl)[bench,train]"
 	$(INSTALLED)/bin/python -m pytest -rs

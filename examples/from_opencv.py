@@ -1,4 +1,4 @@
-"""OpenCV's calls with another import: the same arguments, the same returns; what is not here is OpenCV's."""
+"""Use OpenCV's calls with another import: arguments and results stay the same. All other names are OpenCV's own."""
 
 from caransac.integrations import opencv as cv2  # instead of: import cv2
 from caransac.synthetic import make_pair

@@ -1,4 +1,4 @@
-"""PoseLib's call with another import: the same dicts in, a pose and an info dict out."""
+"""Use PoseLib's call with another import: it takes the same dicts and returns a pose and an info dict."""
 
 from caransac.geometry import pose_error_deg
 from caransac.integrations import poselib  # instead of: import poselib
@@ -7,7 +7,7 @@ from caransac.synthetic import make_pair
 pair = make_pair(num_points=800, outlier_ratio=0.6, seed=4)  # stands in for your own matches
 camera = {"model": "SIMPLE_PINHOLE", "width": 1024, "height": 768, "params": list(pair.camera1.params)}
 pose, info = poselib.estimate_relative_pose(pair.points1, pair.points2, camera, camera, {"max_epipolar_error": 1.0}, {})
-if not info["success"]:  # the pose is the identity then, as PoseLib's is
+if not info["success"]:  # as in PoseLib, the pose is then the identity
     raise SystemExit("no pose")
 print(f"{info['num_inliers']} inliers after {info['iterations']} hypotheses, confidence {info['confidence']:.3f}")
 print(

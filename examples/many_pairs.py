@@ -1,4 +1,4 @@
-"""Estimate many pairs at once, in threads; pairs are made as they are needed, and results come in their order."""
+"""Estimate many pairs in threads. Pairs are read when they are needed; results have the order of the pairs."""
 
 import caransac
 from caransac.geometry import pose_error_deg
@@ -8,7 +8,7 @@ truth = []
 
 
 def read_pairs():
-    """Stands in for reading your own matches: the arguments of `estimate_relative_pose` for each pair."""
+    """Yield the arguments of `estimate_relative_pose` for each pair; replace this by reading your own matches."""
     for seed in range(20):
         pair = make_pair(num_points=500, outlier_ratio=0.6, seed=seed)
         truth.append(pair)
@@ -28,4 +28,4 @@ for pair, result in zip(truth, results, strict=True):
         error = pose_error_deg(result.R, result.t, pair.R, pair.t)
         print(f"{result.num_inliers} inliers, confidence {result.confidence:.3f}, error {error:.2f} degrees")
     else:
-        print(f"no pose to rely on: {result}")
+        print(f"no reliable pose: {result}")

@@ -1,4 +1,4 @@
-"""From two images to a pose and its pictures. The images are those of `caransac demo`; read_image reads yours."""
+"""Estimate the pose of two images and draw it. The images are those of `caransac demo`; read yours with read_image."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ result = caransac.estimate_relative_pose(
     options=caransac.Options(keep_trace=True),
 )
 if not result.is_confident():
-    raise SystemExit(f"no pose to rely on: {result}")
+    raise SystemExit(f"no reliable pose: {result}")
 print(f"{result.num_inliers} inliers of {len(points1)} matches, confidence {result.confidence:.2f}")
 print(f"pose error {pose_error_deg(result.R, result.t, *TRUTH):.3f} degrees")
 

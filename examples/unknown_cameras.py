@@ -1,4 +1,4 @@
-"""Estimate the relative pose of two photographs whose cameras nobody knows, or knows to some per cent only."""
+"""Estimate the relative pose of two photographs with unknown cameras, or with focal lengths known to 5 %."""
 
 from dataclasses import replace
 
@@ -15,13 +15,13 @@ uncertain = replace(exact, focal_deviation=0.05)
 
 print(f"true focal length {pair.camera1.fx:.1f} px")
 for name, known in {
-    "given wrong, as exact": {"camera1": exact, "camera2": exact},
-    "given wrong, as uncertain": {"camera1": uncertain, "camera2": uncertain},
+    "wrong, passed as exact": {"camera1": exact, "camera2": exact},
+    "wrong, with its deviation": {"camera1": uncertain, "camera2": uncertain},
     "unknown": {"image_size1": size, "image_size2": size},
 }.items():
     result = caransac.estimate_relative_pose(**matches, **known)
     if not result.is_confident():
-        raise SystemExit(f"no pose to rely on: {result}")
+        raise SystemExit(f"no reliable pose: {result}")
     camera = result.camera1
     print(
         f"{name:25s} {camera.fx:6.1f} px ± {100 * camera.focal_deviation:.1f} %, {result.num_inliers} inliers, "

@@ -24,7 +24,7 @@ def describe_focal(found: Camera, given: Camera | None = None, source: str = "")
     if found.focal_deviation == 0:
         origin = f"taken as exact, {source}" if source else "taken as exact"
     elif is_hardly_seen(found):
-        origin = "assumed: the matches hardly show it"
+        origin = "assumed: the matches hardly constrain it"
     elif given is None:
         origin = source or "estimated from the matches"
     elif found.mean_focal != given.mean_focal:

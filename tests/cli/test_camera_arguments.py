@@ -81,7 +81,7 @@ def test_people_read_how_sure_a_focal_length_is(photos, capsys):
     assert main(["pose", paths[0], paths[0], *FEW]) == 0  # says nothing about the focal length
     out = capsys.readouterr().out
     assert "Homography of pixels" in out
-    assert "hardly show it; give --focal or --camera" in out
+    assert "hardly constrain it; give --focal or --camera" in out
 
 
 @pytest.mark.parametrize("text", ["{:.1f}±5%", "{:.1f}+-5%", "{:.1f}±0.05"])
@@ -235,7 +235,10 @@ def test_a_geometry_does_not_claim_focal_lengths_that_are_assumed():
     found = caransac.estimate_relative_pose(
         pair.points1, pair.points2, image_size1=(1024, 768), image_size2=(1024, 768)
     )
-    for deviation, words in ((0.03, "are found with the pose"), (0.2, "are assumed: the matches hardly show them")):
+    for deviation, words in (
+        (0.03, "are found with the pose"),
+        (0.2, "are assumed: the matches hardly constrain them"),
+    ):
         camera = replace(found.camera1, focal_deviation=deviation)
         answer = geometry_answers.pose(
             "pose_and_focals", replace(found, camera1=camera, camera2=camera), geometry_answers.DEPTH_AND_FOCALS

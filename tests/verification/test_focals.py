@@ -79,7 +79,7 @@ def test_focal_lengths_are_written_when_asked(database, tmp_path, capsys):
     report = tmp_path / "report.csv"
     assert main(["verify", str(database), "--write-focals", "--workers", "1", "--report", str(report)]) == 0
     output = capsys.readouterr().out
-    assert "Camera 1: focal length" in output and f"of {PAIRS} pairs show it" in output
+    assert "Camera 1: focal length" in output and f"of {PAIRS} pairs constrain it" in output
     ((blob, prior),) = cameras_of(database)
     focal, cx, cy = np.frombuffer(blob)
     assert focal == pytest.approx(TRUE, rel=0.015)

@@ -266,7 +266,7 @@ def test_failures_of_unknown_cameras_need_the_size(tmp_path, pair):
     with pytest.raises(ValueError, match=r"camera2 is missing: .* give size2"):
         write_report(tmp_path / "r.html", found, *few, size1=(1024, 768))
     content = content_of(write_report(tmp_path / "r.html", found, *few, size1=(1024, 768), size2=(1024, 768)))
-    assert content["images"][0]["camera"]["focal"] == "870.4 px ± 15 %, assumed: the matches hardly show it"
+    assert content["images"][0]["camera"]["focal"] == "870.4 px ± 15 %, assumed: the matches hardly constrain it"
     assert content["summary"]["success"] is False
 
 

@@ -35,7 +35,7 @@ POSE_FIELDS = (
 
 DEPTH_AND_CAMERAS = "the scene has depth and the cameras are known"
 DEPTH_AND_FOCALS = "the scene has depth, and the focal lengths are found with the pose"
-DEPTH_BUT_ASSUMED = "the scene has depth, and the focal lengths are assumed: the matches hardly show them"
+DEPTH_BUT_ASSUMED = "the scene has depth, and the focal lengths are assumed: the matches hardly constrain them"
 DEPTH_ONLY = "the scene has depth, but the cameras are not known well enough for a pose"
 MOSTLY_PLANE = "; most inliers are on one plane, and another pose explains the matches as well"  # added to the above
 PLANE = "one plane explains the matches, and those off the plane do not determine the pose"

@@ -36,7 +36,7 @@ from caransac.verification.provenance import describe_kept
 
 MOST_CAMERAS = MOST_SKIPPED = 10  # maximum number in the summary
 SOME_SKIPPED = 3  # exit code if pairs were skipped
-UNKNOWN_REASONS = {"too_few_informative": "too few pairs show it", "disagreement": "its pairs scatter too much"}
+UNKNOWN_REASONS = {"too_few_informative": "too few pairs constrain it", "disagreement": "its pairs disagree"}
 USAGE = """caransac verify DATABASE.db [options]
        caransac verify --features H5 --matches H5 --pairs TXT [options]"""
 DESCRIPTION = """Estimate the two-view geometry of every matched pair and keep the matches that
@@ -299,7 +299,7 @@ def describe_focals(pooled: Mapping[int, CameraEstimate]) -> list[str]:
     """Return lines about pooled focal lengths, for the first few cameras one by one."""
     lines = []
     for number, found in sorted(pooled.items()):
-        asked = f"{found.num_informative} of {found.num_pairs} pairs show it"
+        asked = f"{found.num_informative} of {found.num_pairs} pairs constrain it"
         asked += f", {found.num_agreeing} of these agree" if found.num_agreeing else ""
         if found.focal_px is None or found.deviation is None:
             lines.append(f"Camera {number}: focal length unknown, {UNKNOWN_REASONS[found.reason]} ({asked})")

@@ -361,7 +361,7 @@ OPTIONS_FOR_TIME = {
         'Options(method="lm-lo", rounds=40, max_error_px=1.0)',
     ),
     "LM-LO 64": (
-        "the least that is useful, where most matches are right",
+        "minimum time, if most matches are right",
         'Options(method="lm-lo", rounds=1, samples_per_round=64, max_error_px=1.0)',
     ),
 }
@@ -724,7 +724,7 @@ def paper_results(results: Results) -> str:
     columns = [(problem, name) for problem in "EF" for name in DATA if (problem, name, PRESET) in rows]
     labels = {
         f"{PRESET}, E": "`Options.paper()`; F: fine-tuned for F",
-        f"{PRESET} (E)": "`Options.paper()`, F by the weights for E",
+        f"{PRESET} (E)": "`Options.paper()`, F with the weights for E",
         "CA-RANSAC": "default, all 1024 hypotheses",
     }
     lines = []
@@ -778,7 +778,7 @@ def paper_first_scenes(results: Results) -> str:
     if not rows:
         raise KeyError(FIRST)
     lines = [[f"`{row['method']}`", paper_cell(row)] for row in rows]
-    return table(["", "AUC@5° / AUC@1°"], [*lines, ["the paper's method by the weights of its authors", AUTHORS]])
+    return table(["", "AUC@5° / AUC@1°"], [*lines, ["the paper's method with the weights of its authors", AUTHORS]])
 
 
 def paper_orders(results: Results) -> str:

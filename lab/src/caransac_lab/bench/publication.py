@@ -140,7 +140,9 @@ class LeftOutError(Exception):
 
 def add_common(parser: argparse.ArgumentParser, name: str) -> None:
     """Add the common options of all studies."""
-    parser.add_argument("--quick", action="store_true", help="little data, to see that it works; needs --out to write")
+    parser.add_argument(
+        "--quick", action="store_true", help="run on little data, as a test; the result is written only with --out"
+    )
     default = f"benchmarks/results/{name}.json"
     parser.add_argument("--out", type=Path, metavar="FILE", help=f"default: {default}; the tables go beside it")
 

@@ -1,12 +1,12 @@
 """Produce all published results from one clean commit: `make publish`, or a small version: `make publish-quick`.
 
 DIR has the folders realpairs, homographies, photos and projects (those of the study `third_party`). Steps without data
-are skipped, and the summary says so. A step is kept if its file was made by the present code and command, so an
-interrupted run resumes. A step that fails leaves the previous file. At the end all tables are created from the files.
+are skipped and listed in the summary. A step is also skipped if its file was made by the same code and command, so an
+interrupted run resumes. If a step fails, its previous file stays. At the end, all tables are made from the files.
 
-With two or more cores, two steps run at a time. A step that uses all cores, or times code that does, runs by itself. Of
-the other steps that mainly measure time, one runs at a time. By default every method gets the same few pairs of a
-scene, the first ones of a fixed shuffle.
+With two or more cores, two steps run at a time. A step that uses all cores, or that times code with several threads,
+runs without any other step. The other steps that measure time run one at a time. By default every method gets the same
+few pairs of a scene, the first ones of a fixed shuffle.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "bench",
         help="compare robust estimators on your own, public or synthetic pairs",
         description="Compare robust estimators on the same matches under the same rules, and write "
-        "results.json, table.md, table.csv and plots to a folder. Outcomes are kept as they come: an interrupted run "
-        "continues when the same command is given again. Needs the extra 'bench'.",
+        "results.json, table.md, table.csv and plots to a folder. Every outcome is stored immediately. To continue an "
+        "interrupted run, give the same command again. Needs the extra 'bench'.",
     )
     parser.add_argument(
         "sources",
@@ -45,8 +45,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="data sets: folders of scenes (RANSAC Tutorial, or npz "
         "files), pair lists .txt, posebench .h5, or synthetic:N",
     )
-    parser.add_argument("--list", action="store_true", help="list all methods, and what the missing ones need")
-    parser.add_argument("--quick", action="store_true", help="a short run on synthetic pairs, under two minutes")
+    parser.add_argument(
+        "--list", action="store_true", help="list all methods, and the requirements of the missing ones"
+    )
+    parser.add_argument("--quick", action="store_true", help="run on a few synthetic pairs, in less than two minutes")
     _add_methods(parser)
     add_rules(parser)
     parser.set_defaults(run=bench, how_to_continue="the same command continues")
@@ -65,7 +67,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=count_cores(),
         metavar="N",
-        help="processes of the accuracy pass; any number gives the same figures (default: %(default)s)",
+        help="number of processes for measuring accuracy; it does not change the figures (default: %(default)s)",
     )
     add_quiet(parser)
     _add_images(parser)
@@ -123,11 +125,20 @@ def _add_amount(parser: argparse.ArgumentParser) -> None:
     amount.add_argument(
         "--iterations", type=int, default=1024, metavar="N", help="hypotheses per pair (default: %(default)s)"
     )
-    amount.add_argument("--adaptive", action="store_true", help="each method stops by its own rule")
+    amount.add_argument("--adaptive", action="store_true", help="let each method stop by its own rule")
     amount.add_argument(
-        "--budget-ms", type=float, metavar="MS", help="as many hypotheses as each method can try in this time"
+        "--budget-ms",
+        type=float,
+        metavar="MS",
+        help="give each method this time per pair instead of a number of hypotheses",
     )
-    rules.add_argument("--seeds", type=int, default=1, metavar="K", help="runs on every pair (default: %(default)s)")
+    rules.add_argument(
+        "--seeds",
+        type=int,
+        default=1,
+        metavar="K",
+        help="number of runs per pair, each with another seed (default: %(default)s)",
+    )
     rules.add_argument(
         "--max-ratio",
         type=float,
@@ -135,7 +146,11 @@ def _add_amount(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="ratio test of the classical methods; 2 keeps all matches (default: %(default)s)",
     )
-    rules.add_argument("--tune", metavar="DIR", help="data set to tune thresholds on (default: each method's own)")
+    rules.add_argument(
+        "--tune",
+        metavar="DIR",
+        help="tune the threshold of each method on this data set (default: each method's own threshold)",
+    )
     rules.add_argument(
         "--tune-pairs",
         type=int,
@@ -148,7 +163,7 @@ def _add_amount(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=20,
         metavar="N",
-        help="pairs of the timing pass, 0 for none (default: %(default)s)",
+        help="number of pairs on which time is measured; 0 for none (default: %(default)s)",
     )
 
 

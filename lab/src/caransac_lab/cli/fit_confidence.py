@@ -28,14 +28,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "fit-confidence",
         help="fit the confidence of the shipped weights after a change of the estimator",
-        description="Fit the confidence of the shipped weights as 'train --start NAME --steps 0' does, and put it into "
-        "them and into their cards. Nothing else changes. Run it in a clone. Needs the extra 'train'.",
+        description="Fit the confidence of the shipped weights as 'train --start NAME --steps 0' does, and write it "
+        "into the weights and their model cards. Nothing else changes. Run it in a clone. Needs the extra 'train'.",
     )
     parser.add_argument("--data", nargs="+", required=True, metavar="DIR", help="scenes to fit on")
     parser.add_argument("--unrelated", nargs="+", default=[], metavar="DIR", help="pairs of unrelated images")
     parser.add_argument("--runs", type=int, default=4000, help="estimator runs per problem (default: 4000)")
     parser.add_argument("--workers", type=int, default=count_cores())
-    parser.add_argument("--only", choices=FITTED, help="one of the weights")
+    parser.add_argument("--only", choices=FITTED, help="fit only these weights (default: all)")
     parser.set_defaults(run=fit_all)
 
 

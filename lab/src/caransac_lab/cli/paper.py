@@ -20,8 +20,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "paper",
         help="make tables and figures of the paper",
-        description="Make tables and figures of the paper (docs/paper.md), each in a folder of its own, with the "
-        "paper's figures beside ours if the data are the same. Needs the extra 'bench'.",
+        description="Make tables and figures of the paper (docs/paper.md), each in its own folder. If the data are "
+        "those of the paper, the paper's figures are beside ours. Needs the extra 'bench'.",
     )
     known = ", ".join((*TABLES, *FIGURES))
     parser.add_argument("tables", nargs="+", metavar="TABLE", help=f"tables and figures: {known}, or all")

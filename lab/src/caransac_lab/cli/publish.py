@@ -25,16 +25,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the data")
-    parser.add_argument("--quick", action="store_true", help="little and synthetic data, to see that all steps work")
-    parser.add_argument("--full", action="store_true", help="the long version: all pairs and seeds, hours")
-    parser.add_argument("--only", nargs="+", choices=[step.name for step in STEPS], metavar="STEP", help="some steps")
+    parser.add_argument("--quick", action="store_true", help="run all steps on little synthetic data, as a test")
+    parser.add_argument("--full", action="store_true", help="use all pairs and seeds; takes hours")
     parser.add_argument(
-        "--jobs", type=int, default=min(count_cores(), 2), help="steps at a time (default: %(default)s)"
+        "--only", nargs="+", choices=[step.name for step in STEPS], metavar="STEP", help="run only these steps"
     )
-    parser.add_argument("--plan", action="store_true", help="only show the steps of the default sizes")
-    parser.add_argument("--tables", action="store_true", help="only write the tables, from the present results")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=min(count_cores(), 2),
+        help="number of steps that run at the same time (default: %(default)s)",
+    )
+    parser.add_argument("--plan", action="store_true", help="only print the steps and their durations")
+    parser.add_argument("--tables", action="store_true", help="only write the tables, from the existing results")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a table differs from its file")
-    parser.add_argument("--out", type=Path, default=QUICK, metavar="DIR", help="for --quick (default: %(default)s)")
+    parser.add_argument(
+        "--out", type=Path, default=QUICK, metavar="DIR", help="folder of the results of --quick (default: %(default)s)"
+    )
     parser.set_defaults(run=publish)
 
 

@@ -21,7 +21,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="train weights on your own pairs, or on synthetic ones",
         description="Train the state network of CA-RANSAC, or another network, and write weights.npz, its model card "
         "weights.json, log.csv and curves.png to a folder. Without --data it trains only on synthetic pairs. A "
-        "checkpoint is kept every two minutes; an interrupted run continues with --resume. Needs the extra 'train'.",
+        "checkpoint is written every two minutes; --resume continues an interrupted run. Needs the extra 'train'.",
     )
     add_quiet(parser)
     task = parser.add_mutually_exclusive_group()
@@ -31,7 +31,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         dest="task",
         const="paper",
         default="state",
-        help="train the network of the paper as the paper does: for caransac.Options.paper",
+        help="train the network of the paper for caransac.Options.paper, as described in the paper",
     )
     task.add_argument(
         "--filter",
@@ -72,7 +72,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group(
-        "the data", "DIR holds scenes in the layout of the RANSAC Tutorial 2020; options may be repeated"
+        "the data", "DIR has scenes in the layout of the RANSAC Tutorial 2020. Options with a DIR may be repeated."
     )
     for name, text in (
         ("data", "scenes to train on"),
@@ -80,9 +80,11 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         ("unrelated", "pairs of unrelated images, for the confidence"),
     ):
         data.add_argument(f"--{name}", action="append", default=[], metavar="DIR", help=text)
-    data.add_argument("--self-supervised", action="store_true", help="label matches by the final model, not the truth")
+    data.add_argument(
+        "--self-supervised", action="store_true", help="label matches by the final model instead of the ground truth"
+    )
     _add_field(data, "synthetic_share", "share of synthetic pairs, 0 to 1")
-    _add_field(data, "fundamental_share", "share of pairs solved for F, not a pose, 0 to 1")
+    _add_field(data, "fundamental_share", "share of pairs for which F is estimated instead of a pose, 0 to 1")
 
 
 def _add_network(parser: argparse.ArgumentParser) -> None:
@@ -99,20 +101,24 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
         default="",
         const="filter",
         metavar="WEIGHTS",
-        help="give the output of a match filter to the state network (default: without)",
+        help="append the output of a match filter to the input of the state network (default: no filter)",
     )
     _add_field(network, "width", "width of the network, a multiple of 4 up to 128")
     _add_field(network, "batch", "pairs per step")
     _add_field(network, "epoch", "steps between two validations")
-    _add_field(network, "val_pairs", "pairs to validate on, at most")
+    _add_field(network, "val_pairs", "maximum number of pairs to validate on")
     _add_field(network, "learning_rate", "learning rate of Adam; halved when validation stops improving")
     _add_field(network, "patience", "epochs without improvement before the rate is halved")
-    _add_field(network, "seed", "seed of everything")
-    _add_field(network, "filter_features", "with --filter: features that it outputs for each match, up to 128")
+    _add_field(network, "seed", "seed of all random numbers")
+    _add_field(network, "filter_features", "with --filter: number of output features per match, up to 128")
     _add_field(
-        network, "lifted", "with --paper: encode so many of the data's own features, the last ones, as the scores are"
+        network,
+        "lifted",
+        "with --paper: number of feature columns, counted from the last, that are encoded like the scores",
     )
-    _add_field(network, "max_matches", "with --paper: matches of a training pair at most, chosen at random; 0 for all")
+    _add_field(
+        network, "max_matches", "with --paper: maximum number of matches per training pair, chosen at random; 0 for all"
+    )
     network.add_argument(
         "--prior-loss",
         action="store_true",

@@ -12,7 +12,8 @@ seen from the median depth.
     tables       ours and the peers. "focal 5 %" rows get a focal length with this error, "k1 -0.05" rows get pixels
                  through a lens with that k1; "stated" rows also get a deviation of 0.05. Peers get the matches with a
                  ratio below 0.9, best first, a threshold of 2 px and 1024 hypotheses. caransac gets all matches and
-                 finds its threshold. No answer counts 180 degrees. Means over scenes, and for ours over seeds
+                 finds its threshold. A query without an answer has an error of 180 degrees. Figures are means over
+                 scenes, and for our methods also over seeds
     calibration  mean confidence and share of right answers (five degrees), and their expected calibration error; the
                  same for the probabilities of the matches (right within 2 px)
     hard         the queries with their right matches moved onto a plane, or far away; with only 6 to 30 matches; with
@@ -304,11 +305,14 @@ def as_markdown(content: dict[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
+
     parser.add_argument(
         "--unrelated", nargs="+", type=Path, default=[], metavar="DIR", help="pairs of unrelated images"
     )
-    parser.add_argument("--max-queries", type=int, default=30, metavar="N", help="per scene (default: %(default)s)")
-    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of ours (default: %(default)s)")
+    parser.add_argument(
+        "--max-queries", type=int, default=30, metavar="N", help="queries per scene (default: %(default)s)"
+    )
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds of our methods (default: %(default)s)")
 
 
 def study(arguments: argparse.Namespace) -> Content:

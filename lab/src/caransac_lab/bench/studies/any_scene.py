@@ -6,8 +6,8 @@ Images have noise of five grey levels and are matched by RootSIFT. `caransac.est
 sizes, or nothing. The command is `caransac pose a.png b.png --focal F --json`. There are ten seeds of each scene by
 default. "right" counts answers of a kind that the scene has, near the truth: a pose to five degrees, a rotation to one
 degree, a homography to three pixels at the inliers, a fundamental matrix whose pose with the true cameras is right. For
-two places, no answer is right. If there is no pose (panorama, two places), a pose of the command is also right if its
-confidence is 0.5 or lower. All rows are ours.
+two places, "none" is the right answer. If the scene has no pose (panorama, two places), a pose of the command also
+counts as right if its confidence is 0.5 or lower. All rows are ours.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="of each scene (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="seeds per scene (default: %(default)s)")
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -6,7 +6,7 @@ DIR has the scenes of one match set, as in `caransac-lab study ablation`. Pass e
 row runs the tasks that use its number, with default options. Figures are means over seeds and tasks, then over scenes
 and match sets. A row has the differences to the same tasks without the change, with 95 % intervals over pairs. The
 Brier score is the mean squared difference between the confidence and the truth (1 if the pose error is below 5 degrees,
-else 0), in hundredths; less is better. The focal error is the mean relative error, limited to 30 %. "Covered" is the
+else 0), in hundredths; lower is better. The focal error is the mean relative error, limited to 30 %. "Covered" is the
 share of focal lengths within two of their stated deviations.
 """
 

@@ -190,7 +190,7 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--counts", nargs="+", type=int, default=COUNTS, metavar="N", help="matches, at all noises")
+    parser.add_argument("--counts", nargs="+", type=int, default=COUNTS, metavar="N", help="numbers of matches")
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -258,8 +258,8 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--faults", type=int, default=240, metavar="N", help="in all (default: %(default)s)")
-    parser.add_argument("--only", metavar="NAME", help="only one of the commands")
+    parser.add_argument("--faults", type=int, default=240, metavar="N", help="number of faults (default: %(default)s)")
+    parser.add_argument("--only", metavar="NAME", help="run only this command")
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -228,7 +228,8 @@ def as_markdown(content: dict[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--max-pairs", type=int, default=None, metavar="N", help="per scene (default: all)")
+
+    parser.add_argument("--max-pairs", type=int, default=None, metavar="N", help="pairs per scene (default: all)")
 
 
 def study(arguments: argparse.Namespace) -> Content:

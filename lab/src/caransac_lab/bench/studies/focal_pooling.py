@@ -105,12 +105,20 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--views", type=int, default=12, metavar="N", help="images of a scene (default: %(default)s)")
-    parser.add_argument("--width", type=int, default=640, metavar="PX", help="of the images (default: %(default)s)")
-    parser.add_argument("--arc", type=float, default=75.0, metavar="DEG", help="of the cameras (default: %(default)s)")
+    parser.add_argument("--views", type=int, default=12, metavar="N", help="images per scene (default: %(default)s)")
+    parser.add_argument(
+        "--width", type=int, default=640, metavar="PX", help="width of the images (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--arc", type=float, default=75.0, metavar="DEG", help="arc on which the cameras stand (default: %(default)s)"
+    )
     parser.add_argument("--scenes", type=int, default=3, metavar="N", help="number of scenes (default: %(default)s)")
     parser.add_argument(
-        "--workers", type=int, default=count_cores(), metavar="N", help="of all tools (default: all cores)"
+        "--workers",
+        type=int,
+        default=count_cores(),
+        metavar="N",
+        help="processes or threads of each tool (default: all cores)",
     )
 
 

@@ -104,7 +104,10 @@ def as_markdown(content: dict[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--max-pairs", type=int, default=120, metavar="N", help="per scene (default: %(default)s)")
+
+    parser.add_argument(
+        "--max-pairs", type=int, default=120, metavar="N", help="pairs per scene (default: %(default)s)"
+    )
 
 
 def study(arguments: argparse.Namespace) -> Content:

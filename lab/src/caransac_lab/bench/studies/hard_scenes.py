@@ -1,4 +1,4 @@
-"""Scenes with ambiguous or uncertain poses: how often answers are wrong, and whether the confidence shows it.
+"""Scenes with ambiguous or uncertain poses: how often answers are wrong, and whether their confidence is then low.
 
     export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     caransac-lab study hard_scenes --val DIR ... --unrelated DIR ... [--pairs N] [--max-pairs N]
@@ -13,9 +13,10 @@
 
 DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). An answer is wrong if its pose is off by
 more than five degrees; a fundamental matrix counts by the pose that it implies with the true cameras. A camera that
-only rotated has no translation, so every pose of it is wrong. No answer counts as wrong, with a confidence of 0. One
-thread. With free focal lengths, a repeated facade cannot be distinguished from another scene: one model explains nine
-matches in ten, including those of the next window, and there is no rival. All rows are ours; `--only` runs some parts.
+only rotated has no translation, so every pose of it is wrong. A pair without an answer counts as wrong, with a
+confidence of 0. One thread. With free focal lengths, a repeated facade cannot be distinguished from another scene: one
+model explains nine matches in ten, including those of the next window, and there is no rival. All rows are ours;
+`--only` runs some parts.
 """
 
 from __future__ import annotations
@@ -317,9 +318,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--val", nargs="+", type=Path, default=[], metavar="DIR", help="real pairs")
     parser.add_argument("--unrelated", nargs="+", type=Path, default=[], metavar="DIR", help="unrelated images")
-    parser.add_argument("--pairs", type=int, default=PAIRS, metavar="N", help="synthetic pairs of a kind; %(default)s")
-    parser.add_argument("--max-pairs", type=int, metavar="N", help="real pairs of a scene (default: all)")
-    parser.add_argument("--only", nargs="+", choices=("scenes", *TITLES), metavar="PART", help="some parts")
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=PAIRS,
+        metavar="N",
+        help="synthetic pairs per kind (default: %(default)s)",
+    )
+    parser.add_argument("--max-pairs", type=int, metavar="N", help="real pairs per scene (default: all)")
+    parser.add_argument("--only", nargs="+", choices=("scenes", *TITLES), metavar="PART", help="run only these parts")
 
 
 def study(arguments: argparse.Namespace) -> Content:

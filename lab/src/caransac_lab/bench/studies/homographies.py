@@ -2,16 +2,16 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study homographies [DIR ...] [--methods NAME ...]
 
-DIR holds scenes of real pairs: in each, matches.h5, match_conf.h5 (ratios), H.h5 (x2 ~ H x1) and sizes.h5 (width and
-height of both images), by pair. Rendered and synthetic pairs are made anew from their seeds. "ours" and "peers" stand
-for several methods.
+DIR has scenes of real pairs. A scene has the files matches.h5, match_conf.h5 (ratios), H.h5 (x2 ~ H x1) and sizes.h5
+(width and height of both images); their keys are pairs. Rendered and synthetic pairs are generated from their seeds.
+The method names "ours" and "peers" stand for several methods.
 
-All get the same matches: the peers those with a ratio below 0.85 (20 at least), best first, ours all with their ratios.
-1024 hypotheses, one thread. The column px has the peers' thresholds: their own; on real pairs 2 px, as the truth there
-is good to a pixel or two. Ours are at their default. The error of a pair is
-the mean error of four corners: of the image (real), of the plane (rendered), or of the rectangle around the right
-matches (synthetic). No answer counts as infinite. Figures are taken by scene, pattern or descriptor and averaged. Times
-are medians of the processor's time.
+Our methods get all matches with their ratios. The peers get the matches with a ratio below 0.85, best first, but at
+least 20. All methods have 1024 hypotheses and one thread. The column px has the peers' thresholds. On real pairs this
+is 2 px, because the ground truth has errors of a pixel or two. Our methods run with default options. The error of a
+pair is the mean error of four corners: of the image (real), of the plane (rendered), or of the rectangle around the
+right matches (synthetic). A pair without an answer has an infinite error. Figures are means over scenes, patterns or
+descriptors. Times are medians of processor time.
 """
 
 from __future__ import annotations
@@ -234,10 +234,30 @@ def as_markdown(content: Record) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="real pairs")
-    parser.add_argument("--methods", nargs="+", default=["ours", "peers"], metavar="NAME", help="(default: all)")
-    parser.add_argument("--rendered", type=int, default=20, metavar="N", help="pairs of photographs of each pattern")
-    parser.add_argument("--synthetic", type=int, default=60, metavar="N", help="pairs of each share of right matches")
-    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="others for looking at settings")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        default=["ours", "peers"],
+        metavar="NAME",
+        help="methods, or 'ours' and 'peers' for several of them (default: all)",
+    )
+    parser.add_argument(
+        "--rendered", type=int, default=20, metavar="N", help="rendered pairs per pattern (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--synthetic",
+        type=int,
+        default=60,
+        metavar="N",
+        help="synthetic pairs per share of right matches (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="first seed of the generated pairs; use another one to choose settings (default: %(default)s)",
+    )
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -5,8 +5,8 @@
 Runs small versions of ``caransac verify`` on a database and on hloc's files, of ``caransac-lab bench`` and of
 ``caransac-lab train``. A command gets SIGINT, like all of its processes from a terminal, at a moment between its first
 line of code and two thirds of the duration of an uninterrupted run. It must end within two seconds, with exit code 130
-and one line that says how to continue. All finished work must still be there and equal that of an uninterrupted run.
-The next run resumes it. Needs the extras 'bench' and 'train'.
+and one line that explains how to continue. All finished work must still be there and equal that of an uninterrupted
+run. The next run resumes it. Needs the extras 'bench' and 'train'.
 """
 
 from __future__ import annotations
@@ -295,9 +295,11 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--runs", type=int, default=200, metavar="N", help="in all (default: %(default)s)")
+    parser.add_argument(
+        "--runs", type=int, default=200, metavar="N", help="total number of runs (default: %(default)s)"
+    )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="commands at a time (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the moments (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the moments (default: %(default)s)")
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -7,8 +7,9 @@ distorted by k1, as in COLMAP's SIMPLE_RADIAL, in both images. "known" gets the 
 true camera without it, as if it were exact; "lens" gets the same with a deviation of k1 of 0.1. "EXIF" gets a focal
 length that is wrong by 4 %, with that deviation, and "EXIF and lens" gets both. "unknown" gets the image sizes.
 "pooled" gets the camera that `estimate_camera` finds from all pairs of a scene and their sizes, or the same as
-"unknown" if a scene has several cameras; its time excludes the pooling. PoseLib gets the same as "flat", with the
-matches of a ratio below 0.85, best first. 1024 hypotheses, one thread; a failure counts 180 degrees. Means over scenes.
+"unknown" if a scene has several cameras; its time excludes the pooling. PoseLib gets the same as "flat", and only the
+matches with a ratio below 0.85, best first. 1024 hypotheses, one thread; a failure counts 180 degrees. Means over
+scenes.
 """
 
 from __future__ import annotations
@@ -191,7 +192,8 @@ def cell_text(cell: dict[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--max-pairs", type=int, default=15, metavar="N", help="per scene (default: %(default)s)")
+
+    parser.add_argument("--max-pairs", type=int, default=15, metavar="N", help="pairs per scene (default: %(default)s)")
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -121,11 +121,18 @@ def figure(row: dict[str, Any], name: str) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folders", nargs="+", metavar="DIR", help="data sets")
-    parser.add_argument("--max-pairs", metavar="N", help="pairs of each scene at most (default: all)")
-    parser.add_argument("--seeds", default="3", metavar="K", help="of our methods, for peers (default: %(default)s)")
-    parser.add_argument("--tune", metavar="DIR", help="other scenes to tune thresholds on")
-    parser.add_argument("--tune-pairs", default="3", metavar="N", help="of each of these (default: %(default)s)")
-    parser.add_argument("--train", nargs="+", metavar="DIR", help="training scenes, for what differences buy")
+    parser.add_argument("--max-pairs", metavar="N", help="pairs per scene (default: all)")
+    parser.add_argument(
+        "--seeds", default="3", metavar="K", help="number of seeds of our methods in 'peers' (default: %(default)s)"
+    )
+    parser.add_argument("--tune", metavar="DIR", help="scenes to tune thresholds on, for 'tuned'")
+    parser.add_argument(
+        "--tune-pairs",
+        default="3",
+        metavar="N",
+        help="maximum number of pairs per scene of --tune (default: %(default)s)",
+    )
+    parser.add_argument("--train", nargs="+", metavar="DIR", help="training scenes, for the gain of each difference")
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -260,8 +260,12 @@ def as_markdown(content: dict[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--photos", type=Path, metavar="DIR", help="photographs with their poses.json")
-    parser.add_argument("--max-pairs", type=int, metavar="N", help="photographed pairs (default: all)")
-    parser.add_argument("--rendered", type=int, default=3, metavar="N", help="rendered pairs (default: %(default)s)")
+    parser.add_argument(
+        "--max-pairs", type=int, metavar="N", help="maximum number of photographed pairs (default: all)"
+    )
+    parser.add_argument(
+        "--rendered", type=int, default=3, metavar="N", help="number of rendered pairs (default: %(default)s)"
+    )
 
 
 def study(arguments: argparse.Namespace) -> Content:

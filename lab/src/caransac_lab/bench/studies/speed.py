@@ -215,8 +215,10 @@ def as_markdown(content: Mapping[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--data", nargs="+", type=Path, default=[], metavar="DIR", help="real pairs")
-    parser.add_argument("--max-pairs", type=int, default=12, metavar="N", help="real pairs per scene; default: 12")
-    parser.add_argument("--only", nargs="+", choices=list(TEXTS), metavar="PART", help=f"some of {', '.join(TEXTS)}")
+    parser.add_argument("--max-pairs", type=int, default=12, metavar="N", help="real pairs per scene (default: 12)")
+    parser.add_argument(
+        "--only", nargs="+", choices=list(TEXTS), metavar="PART", help=f"run only these parts: {', '.join(TEXTS)}"
+    )
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -137,7 +137,8 @@ def failures(rows: dict[str, Any]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--max-pairs", type=int, default=20, metavar="N", help="of each scene (default: 20)")
+
+    parser.add_argument("--max-pairs", type=int, default=20, metavar="N", help="pairs per scene (default: 20)")
 
 
 def study(arguments: argparse.Namespace) -> Content:

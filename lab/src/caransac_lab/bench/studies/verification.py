@@ -188,13 +188,23 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--pairs", type=int, default=5000, metavar="N", help="pairs (default: %(default)s)")
+    parser.add_argument("--pairs", type=int, default=5000, metavar="N", help="number of pairs (default: %(default)s)")
     parser.add_argument(
-        "--colmap-pairs", type=int, default=500, metavar="N", help="pairs of COLMAP (default: %(default)s)"
+        "--colmap-pairs",
+        type=int,
+        default=500,
+        metavar="N",
+        help="number of pairs that COLMAP verifies (default: %(default)s)",
     )
-    parser.add_argument("--matches", type=int, default=1000, metavar="N", help="matches a pair (default: %(default)s)")
     parser.add_argument(
-        "--workers", type=int, default=count_cores(), metavar="N", help="of either (default: all cores)"
+        "--matches", type=int, default=1000, metavar="N", help="matches per pair (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=count_cores(),
+        metavar="N",
+        help="processes of either program (default: all cores)",
     )
 
 

@@ -145,7 +145,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folders", type=Path, nargs="*", metavar="DIR", help="real pairs")
     parser.add_argument("--unrelated", type=Path, nargs="+", default=[], metavar="DIR", help="unrelated images")
-    parser.add_argument("--max-pairs", type=int, help="pairs per scene (or synthetic setting), at most")
+    parser.add_argument("--max-pairs", type=int, help="maximum number of pairs per scene or synthetic setting")
 
 
 def study(arguments: argparse.Namespace) -> Content:
