@@ -1,4 +1,4 @@
-"""Files that mean ill: small ones that declare vast content, made in a moment, and such as lead to other files."""
+"""Malicious files for tests: small files that declare huge content, and files that refer to other files."""
 
 import os
 import re
@@ -13,22 +13,22 @@ import numpy as np
 import pytest
 
 MEGABYTE = 2**20
-SECRET = np.arange(40.0).reshape(10, 4)  # what is in secret.raw and secret.h5 of a folder
+SECRET = np.arange(40.0).reshape(10, 4)  # content of secret.raw and secret.h5 in a folder
 
 
 def deflated_zeros(megabytes):
-    """Zeros as a raw deflate stream: the same block again and again."""
+    """Return zeros as a raw deflate stream that repeats one block."""
     packing = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packing.compress(bytes(MEGABYTE)) + packing.flush(zlib.Z_FULL_FLUSH)
     return block * megabytes + packing.flush()
 
 
 def npz_bomb(path, gigabytes=8):
-    """An archive with the arrays points1 and points2 of zeros, and their true sizes in its directory."""
+    """Write an archive with the arrays points1 and points2 of zeros and their true sizes in its directory."""
     rows = gigabytes * 2**30 // 32
     text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, 2), }}"
     header = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + text.ljust(117).encode() + b"\n"
-    stored = struct.pack("<BHH", 0, len(header), len(header) ^ 0xFFFF) + header  # a deflate block of bytes as they are
+    stored = struct.pack("<BHH", 0, len(header), len(header) ^ 0xFFFF) + header  # an uncompressed deflate block
     data = stored + deflated_zeros(rows * 16 // MEGABYTE)
     sizes, content, directory = (0, len(data), rows * 16 + len(header)), b"", b""
     for name in (b"points1.npy", b"points2.npy"):
@@ -48,7 +48,7 @@ def _small(sizes):
 
 
 def png_bomb(path, side=32767):
-    """A grey image of zeros, a gigapixel."""
+    """Write a grey image of zeros with a gigapixel."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -59,7 +59,7 @@ def png_bomb(path, side=32767):
 
 
 def h5_bomb(path):
-    """Arrays x1 and x2 of 9.6 GB that nobody has written."""
+    """Write arrays x1 and x2 of 9.6 GB without any data."""
     with h5py.File(path, "w") as file:
         for name in ("x1", "x2"):
             file.create_dataset(name, (600_000_000, 2), np.float64)
@@ -67,21 +67,21 @@ def h5_bomb(path):
 
 @contextmanager
 def little_memory(megabytes=64):
-    """Assert that the block takes little more memory at its peak than there was before."""
+    """Assert that the block increases the peak memory only a little."""
     if not sys.platform.startswith("linux"):
         yield
         return
     try:
         Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     except OSError:
-        pytest.skip("the peak of the memory cannot be reset here")
+        pytest.skip("the peak of the memory cannot be reset on this system")
     before = _peak()
     yield
     assert _peak() - before < megabytes
 
 
 def _peak():
-    """Megabytes at most since the last reset."""
+    """Return the peak memory in megabytes since the last reset."""
     text = Path(f"/proc/{os.getpid()}/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", text)[1]) / 1024
 

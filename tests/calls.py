@@ -1,4 +1,4 @@
-"""What tests let worker processes call: here, as they must be able to import it."""
+"""Functions that tests call in worker processes, which must be able to import them."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from caransac.verification import PairMatches
 
 
 class StubbornError(Exception):
-    """Cannot be made again from what `pickle` keeps of it."""
+    """An error that pickle cannot restore."""
 
     def __init__(self, one, two):
         super().__init__(f"{one} and {two}")
@@ -33,7 +33,7 @@ def leave_or_answer(code):
 
 
 class Deadly(PairMatches):
-    """A pair that ends the process that unpickles it, as often as the file `lives_file` says."""
+    """A pair that kills the process that unpickles it, up to the number of times in `lives_file`."""
 
     lives_file = None
 
@@ -51,7 +51,7 @@ class Deadly(PairMatches):
 def _take_a_life(lives_file, values):
     lives = int(lives_file.read_text())
     if lives:
-        left = lives_file.with_name(f"lives-{os.getpid()}")  # replaced whole: another worker may be reading
+        left = lives_file.with_name(f"lives-{os.getpid()}")  # replaced atomically, because another worker may read it
         left.write_text(str(lives - 1))
         left.replace(lives_file)
         os._exit(1)

@@ -8,12 +8,12 @@ import numpy as np
 
 import caransac
 
-ALL_ROUNDS = caransac.Options(keep_trace=True, early_stop=False)  # every round runs, and the report shows it
+ALL_ROUNDS = caransac.Options(keep_trace=True, early_stop=False)  # runs all rounds, so that the report shows them
 NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 def estimate_all_rounds(pair):
-    """The pose of a synthetic pair."""
+    """Estimate the pose of a synthetic pair, with all rounds."""
     points, cameras = (pair.points1, pair.points2), (pair.camera1, pair.camera2)
     scored = {"scores": pair.scores, "score_kind": pair.score_kind}
     return caransac.estimate_relative_pose(*points, *cameras, **scored, options=ALL_ROUNDS)
@@ -29,12 +29,12 @@ class ReportPage:
         self.page.evaluate(NEXT_FRAME)
 
     def wait_until(self, condition):
-        """Until an expression of the page is true; the page's policy forbids Playwright's own way to wait."""
+        """Wait until an expression is true in the page. The page's policy forbids Playwright's own function."""
         for _ in range(250):
             if self.page.evaluate(condition):
                 return self.settle()
             self.page.wait_for_timeout(20)
-        raise AssertionError(f"never came true: {condition}")
+        raise AssertionError(f"did not become true: {condition}")
 
     def press(self, *keys):
         for key in keys:
@@ -46,22 +46,22 @@ class ReportPage:
         self.settle()
 
     def canvas(self, name):
-        """A canvas as drawn: (rows, columns, 4) RGBA, in CSS pixels at a device pixel ratio of one."""
+        """Return the drawn canvas: (rows, columns, 4) RGBA, in CSS pixels at a device pixel ratio of one."""
         url = self.page.evaluate("(name) => document.getElementById(name).toDataURL()", name)
         data = np.frombuffer(base64.b64decode(url.split(",")[1]), np.uint8)
         return cv2.cvtColor(cv2.imdecode(data, cv2.IMREAD_UNCHANGED), cv2.COLOR_BGRA2RGBA)
 
     def frames(self):
-        """Where the stage shows the two images, in CSS pixels: {x, y, width, height, left, top, scale, ...}."""
+        """Return the frames of both images on the stage in CSS pixels: {x, y, width, height, left, top, scale, ...}."""
         return self.page.evaluate("() => caransac.stage.frames")
 
     def on_stage(self, image, pixels):
-        """Places (n, 2) of pixels of image 0 or 1 in the stage's canvases."""
+        """Return the positions in the stage's canvases of pixels (n, 2) of image 0 or 1."""
         frame = self.frames()[image]
         return np.array([frame["left"], frame["top"]]) + (np.asarray(pixels) + 0.5) * frame["scale"]
 
     def on_page(self, image, pixel):
-        """The place (2,) of a pixel of image 0 or 1 on the page."""
+        """Return the position (2,) on the page of a pixel of image 0 or 1."""
         box = self.page.evaluate("() => caransac.stage.box.getBoundingClientRect().toJSON()")
         return self.on_stage(image, pixel) + np.array([box["left"], box["top"]])
 
@@ -73,14 +73,14 @@ class ReportPage:
         return self.page.locator(f"#{name}").inner_text()
 
     def fact(self, name):
-        """What the result's card says under a name."""
+        """Return the value with this name in the summary of the result."""
         term = self.page.locator("#facts dt").get_by_text(name, exact=True)
         return term.locator("xpath=following-sibling::dd[1]").inner_text()
 
 
 @contextmanager
 def opened(browser, path, **settings):
-    """The report in a new page; afterwards it must have fetched nothing and complained of nothing."""
+    """Open the report in a new page. At the end, assert that it fetched nothing and logged no errors."""
     settings = {"viewport": {"width": 1200, "height": 900}, "reduced_motion": "reduce"} | settings
     with browser.new_context(**settings) as context:
         page = context.new_page()
@@ -98,13 +98,13 @@ def opened(browser, path, **settings):
 
 
 def lonely(points):
-    """How far (n,) each point is from the nearest other one."""
+    """Return the distance (n,) of each point to the nearest other point."""
     distances = np.linalg.norm(points[:, None] - points[None], axis=2)
     return np.partition(distances, 1, axis=1)[:, 1]
 
 
 def at(canvas, places):
-    """Values (n, 4) of a canvas at places (n, 2)."""
+    """Return the values (n, 4) of a canvas at positions (n, 2)."""
     columns, rows = np.rint(np.atleast_2d(places) - 0.5).astype(int).T
     return canvas[rows, columns].astype(int)
 

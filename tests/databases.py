@@ -34,7 +34,7 @@ def pair_id(index):
 
 
 def make_database(path, pairs, *, prior=True, old=False):
-    """A database as feature matching without verification leaves it."""
+    """Create a database in its state after matching, before verification."""
     if not old:
         pycolmap.Database.open(path).close()
     with sqlite3.connect(path) as connection:
@@ -47,7 +47,7 @@ def make_database(path, pairs, *, prior=True, old=False):
 
 
 def make_collection(path, kind="around", *, count=7, focal=800.0, stored_focal=1228.8, prior=False):
-    """A database of images of one camera, all pairs matched, with the focal length COLMAP would guess.
+    """Create a database of images of one camera, with all pairs matched and the focal length that COLMAP guesses.
 
     Returns:
         The path, and the pose (R, t) of each image. Images go around the scene, or ahead along their line of sight.
@@ -89,7 +89,7 @@ def add_pair(connection, index, pair, prior):
         connection.execute("INSERT INTO cameras VALUES (?, ?, ?, ?, ?, ?)", values)
         name = f"scene/{image:03d}.png"
         connection.execute("INSERT INTO images (image_id, name, camera_id) VALUES (?, ?, ?)", (image, name, image))
-        # Keypoints in an order of their own, as in life, with scale and orientation.
+        # Keypoints are in random order, as in real databases, with scale and orientation.
         order = rng.permutation(len(points))
         keypoints = np.c_[points[order], np.ones(len(points)), np.zeros(len(points))].astype(np.float32)
         connection.execute("INSERT INTO keypoints VALUES (?, ?, 4, ?)", (image, len(points), keypoints))
@@ -99,7 +99,7 @@ def add_pair(connection, index, pair, prior):
 
 
 def read_geometries(path):
-    """All rows of two_view_geometries, in order."""
+    """Read all rows of two_view_geometries in order."""
     return query(path, "SELECT * FROM two_view_geometries ORDER BY pair_id")
 
 
@@ -118,7 +118,7 @@ def execute(path, command, *values):
 
 
 def verify_database(path, workers=2, options=VerificationOptions(), **given):  # noqa: B008  # frozen
-    """Verify in threads; returns the geometries in the pairs' order."""
+    """Verify a database in threads. Return the geometries in the order of the pairs."""
     source, found = ColmapDatabase(path, **given), []
     with ThreadPoolExecutor(workers) as executor:
         verify(source, executor, options, on_batch=found.extend)

@@ -1,4 +1,4 @@
-"""The public calls, by the problem that they solve."""
+"""The public functions by the name of the problem that they solve."""
 
 from caransac import estimate_fundamental, estimate_relative_pose
 

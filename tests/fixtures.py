@@ -1,16 +1,15 @@
-"""What all tests share: random numbers, a browser, and libraries that use one thread.
+"""Fixtures of all tests: random numbers and a browser. Limits numerical libraries to one thread.
 
-Random numbers are seeded by the test's own name, so that tests are independent and repeatable. The browser is Chromium
-(`make browser`). Where there is none its tests are skipped, but not where one must be: with CI or CARANSAC_BROWSER set,
-its absence is a failure.
+The name of a test is the seed of its random numbers, so that tests are independent and repeatable. The browser is
+Chromium (`make browser`). Without it, its tests are skipped; if CI or CARANSAC_BROWSER is set, they fail.
 """
 
 import os
 import shutil
 import zlib
 
-# Before numpy is imported, and for the processes that tests start: on small matrices, threads of matrix libraries do
-# nothing but wait for each other, and that took half of the time of the training's tests.
+# Set before numpy is imported, also for processes that tests start. With small matrices, several threads mostly wait
+# for each other; this took half of the time of the training tests.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
@@ -34,7 +33,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium has none for root
+        sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium has no sandbox for root
         browser = playwright.chromium.launch(executable_path=path, args=sandbox)
         yield browser
         browser.close()

@@ -1,4 +1,4 @@
-"""Hostile arrays: every place that takes matches refuses them by name."""
+"""Hostile arrays: every function that takes matches refuses them and names the argument."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ HOSTILE = [
     [Matches, lambda *points: plot.draw_matches("never.png", *points, np.ones(10))],
     ids=["Matches", "draw_matches"],
 )
-def test_points_that_are_none_are_refused_by_name(take, points):
+def test_invalid_points_are_refused_by_name(take, points):
     with pytest.raises(ValueError, match="points1 must"):
         take(points, POINTS)
     with pytest.raises(ValueError, match="points2 must"):
@@ -88,7 +88,7 @@ def test_tensors_are_arrays(dtype, place):
     )
     assert np.array_equal(found.inliers, expected.inliers) and np.array_equal(found.E, expected.E)
     for tensor in tensors:
-        assert tensor.requires_grad == tensor.is_floating_point(), "the caller's tensors stay as they are"
+        assert tensor.requires_grad == tensor.is_floating_point(), "the caller's tensors are unchanged"
 
 
 def test_tensors_are_drawn(tmp_path):

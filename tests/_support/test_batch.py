@@ -1,4 +1,4 @@
-"""Many calls at once: their order, their look-ahead, and what an error leaves."""
+"""Calls that run in parallel: order of results, read-ahead, and the state after an error."""
 
 import os
 import threading
@@ -13,11 +13,11 @@ from caransac._support.batch import LOOK_AHEAD, map_ordered, submit_all
 from caransac._support.processes import ProcessPool, WorkerDiedError
 
 
-def test_items_are_read_as_they_are_needed():
+def test_items_are_read_on_demand():
     taken = []
 
     def produce():
-        for number in count():  # without an end
+        for number in count():  # endless
             taken.append(number)
             yield number
 
@@ -38,7 +38,7 @@ def test_threads_work_at_the_same_time_and_keep_the_order():
     assert list(map_ordered(slow_first, range(9), workers=3)) == list(range(9))
 
 
-def test_an_error_cancels_what_has_not_begun():
+def test_an_error_cancels_waiting_calls():
     begun = []
 
     def fail_at_two(number):
@@ -86,7 +86,7 @@ def test_no_more_than_the_look_ahead_is_under_way(ordered):
         calls.close()
 
 
-def test_leaving_cancels_what_has_not_begun():
+def test_leaving_the_loop_cancels_waiting_calls():
     go, futures = threading.Event(), []
 
     class Watched(ThreadPoolExecutor):
@@ -106,7 +106,8 @@ def test_leaving_cancels_what_has_not_begun():
 @pytest.mark.slow
 def test_the_call_that_brings_a_worker_down_is_known():
     with ProcessPool(2) as pool:
-        calls = submit_all(pool, os.kill, [(os.getpid(), 0)], look_ahead=2)  # one that fails in its own way
+        # Os.kill with a wrong argument fails in the worker.
+        calls = submit_all(pool, os.kill, [(os.getpid(), 0)], look_ahead=2)
         with pytest.raises(TypeError):
             next(calls)[1].result()
         died = {}

@@ -7,7 +7,7 @@ from caransac._support.computed_once import computed_once
 
 
 class Answers:
-    """A property that is computed while another thread computes it, too."""
+    """An object whose property waits for other threads while it is computed."""
 
     def __init__(self, meeting):
         self.meeting, self.calls = meeting, 0

@@ -1,4 +1,4 @@
-"""Files are whole or not there."""
+"""Files are written completely or not at all."""
 
 import errno
 import io
@@ -89,7 +89,7 @@ def test_new_files_have_the_permissions_of_any(tmp_path, mask):
 
 def test_the_process_is_not_touched(tmp_path, monkeypatch):
     def refuse(_):
-        pytest.fail("while the umask is changed, files of other threads have other permissions than they should")
+        pytest.fail("a changed umask would affect the files of other threads")
 
     monkeypatch.setattr(os, "umask", refuse)
     with replacing(tmp_path / "file") as temporary:
@@ -102,7 +102,7 @@ def test_permissions_are_kept(tmp_path, mode):
     path.write_text("old")
     path.chmod(mode)
     with replacing(path) as temporary:
-        assert permissions(temporary) & ~(mode | 0o600) == 0, "private means private, also while it is written"
+        assert permissions(temporary) & ~(mode | 0o600) == 0, "a private file is private while it is written, too"
         temporary.write_text("new")
     assert path.read_text() == "new"
     assert permissions(path) == mode
@@ -111,7 +111,7 @@ def test_permissions_are_kept(tmp_path, mode):
 def test_links_stay_and_their_files_are_replaced(tmp_path):
     place, link = tmp_path / "place", tmp_path / "link.txt"
     link.symlink_to("place/data")
-    for text in ("new", "newer"):  # a link to nothing is one to a file that is made
+    for text in ("new", "newer"):  # the first time, the link points to nothing
         with replacing(link) as temporary:
             assert temporary.suffix == ".txt"
             temporary.write_text(text)
@@ -183,7 +183,7 @@ for name, write in writers.items():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits")
 def test_a_full_disk_names_the_file_whatever_is_written(tmp_path):
     for module in ("cv2", "h5py", "matplotlib", "pyarrow"):
         pytest.importorskip(module, reason=f"needs {module}")
@@ -206,16 +206,16 @@ with replacing(pathlib.Path(sys.argv[1])) as temporary:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
-def test_what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX locks")
+def test_the_next_run_removes_only_files_of_killed_runs(tmp_path):
     path = tmp_path / "r.csv"
     others = [tmp_path / name for name in (".r-12345678.csv", ".r-caransac-12345678.txt", ".q-caransac-12345678.csv")]
     for other in others:
         other.write_text("somebody's")
     for _ in range(2):
         subprocess.run([sys.executable, "-c", KILLED, path], check=False)
-    assert len(list(tmp_path.glob(".r-caransac-*.csv"))) == 1, "the second run removed what the first left"
-    with replacing(path) as first, replacing(path) as second:  # two that write at the same time
+    assert len(list(tmp_path.glob(".r-caransac-*.csv"))) == 1, "the second run removed the file of the first"
+    with replacing(path) as first, replacing(path) as second:  # two writers at the same time
         assert first != second and first.exists() and second.exists()
         assert sorted(tmp_path.glob(".r-caransac-*.csv")) == sorted([first, second])
         second.write_text("second")
@@ -240,7 +240,7 @@ def test_text_may_begin_with_a_mark_and_must_be_text(tmp_path):
         read_text(path)
 
 
-def test_archives_that_are_none_are_named(tmp_path):
+def test_invalid_archives_are_named(tmp_path):
     path = tmp_path / "weights.npz"
     np.savez(path, a=np.arange(1000))
     whole = path.read_bytes()
@@ -250,7 +250,7 @@ def test_archives_that_are_none_are_named(tmp_path):
             arrays["a"]
 
 
-def test_h5_files_that_are_none_are_named(tmp_path):
+def test_invalid_h5_files_are_named(tmp_path):
     pytest.importorskip("h5py", reason="needs h5py")
     with pytest.raises(FileNotFoundError, match=r"no such file: .*none\.h5"):
         open_h5(tmp_path / "none.h5")
@@ -284,13 +284,13 @@ def test_content_goes_to_a_path_or_into_an_open_file(tmp_path):
     with pytest.raises(RuntimeError), delivering(text, ".txt") as temporary:
         temporary.write_text("half", encoding="utf-8")
         raise RuntimeError
-    assert text.getvalue() == "ü", "nothing of what failed"
+    assert text.getvalue() == "ü", "no part of the failed file"
     with pytest.raises(ValueError, match="not a float"), delivering(3.0, ".txt"):
         pass
 
 
 @pytest.mark.slow
-def test_an_h5_file_on_a_full_disk_is_an_error_and_leaves_what_was_there(tmp_path):
+def test_a_full_disk_raises_and_keeps_the_old_h5_file(tmp_path):
     program = (
         "import resource, sys, pathlib; from caransac._support.files import replacing_h5\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000,) * 2)\n"

@@ -1,4 +1,4 @@
-"""Requests to stop: obeyed where somebody looks, enforced where nobody does."""
+"""Requests to stop: code that checks for them stops itself; other code is interrupted."""
 
 import os
 import pty
@@ -14,7 +14,7 @@ from caransac._support.interrupts import InterruptGuard, InterruptRequest
 
 pytestmark = pytest.mark.slow
 
-HANGS_S = 120.0  # only a test that fails waits so long: the programs below go on for much longer
+HANGS_S = 120.0  # seconds; reached only if a test fails, because the programs below run much longer
 PROGRAM = """
 import sys, time
 from caransac._support import interrupts
@@ -48,7 +48,7 @@ if sys.argv[1] == "late":
 
 
 def start(mode, **further):
-    """A process of its own group, which takes SIGINT as those of a terminal do."""
+    """Start a process in its own group that gets SIGINT like the processes of a terminal."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, mode],
         stdout=subprocess.PIPE,
@@ -73,17 +73,17 @@ def start(mode, **further):
         ("released", "stopped; KeyboardInterrupt\n"),
     ],
 )
-def test_a_process_ends_and_says_one_line(mode, message, times):
+def test_a_process_ends_with_a_one_line_message(mode, message, times):
     process = start(mode)
     for _ in range(times):
         os.killpg(process.pid, signal.SIGINT)
         if mode == "released":
-            break  # Python's own way: a second one would come anywhere
+            break  # Python's own handler; a second signal could arrive at any moment
     assert process.communicate(timeout=HANGS_S)[1] == message
     assert process.returncode == interrupts.INTERRUPTED
 
 
-def test_requests_after_the_end_of_the_work_change_nothing():
+def test_requests_after_the_end_are_ignored():
     process = start("late")
     assert process.stdout.readline() == "done\n"
     os.killpg(process.pid, signal.SIGINT)
@@ -141,7 +141,7 @@ def test_a_request_while_the_guard_is_set_up_is_obeyed():
     assert (done.returncode, done.stderr) == (130, "stopped; the same command starts again\n")
 
 
-def test_what_is_held_comes_afterwards_as_it_would_have():
+def test_deferred_interrupts_arrive_afterwards():
     before, done = signal.signal(signal.SIGINT, signal.default_int_handler), []
     try:
         with pytest.raises(KeyboardInterrupt), interrupts.held():
@@ -158,14 +158,14 @@ def test_what_is_held_comes_afterwards_as_it_would_have():
         signal.signal(signal.SIGINT, before)
 
 
-def test_handlers_of_others_are_left_alone():
+def test_foreign_handlers_are_not_changed():
     came = []
     before = signal.signal(signal.SIGINT, lambda *_: came.append(1))
     try:
         with interrupts.held():
             signal.raise_signal(signal.SIGINT)
             assert came == [1]
-        with ThreadPoolExecutor(1) as pool:  # where no handlers can be set
+        with ThreadPoolExecutor(1) as pool:  # threads cannot set signal handlers
             assert pool.submit(lambda: interrupts.held().__enter__()).result() is None
     finally:
         signal.signal(signal.SIGINT, before)

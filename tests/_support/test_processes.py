@@ -1,4 +1,4 @@
-"""Worker processes: values and errors come back, a death costs one call, and one can leave at any time."""
+"""Worker processes: values and errors come back, a crash costs one call, and a pool can be left at any time."""
 
 import os
 import pickle
@@ -16,11 +16,11 @@ from caransac._support.processes import ProcessPool, WorkerDiedError
 
 pytestmark = pytest.mark.slow
 
-HANGS_S = 120.0  # only a test that fails waits so long; workers below would sleep for a thousand seconds
+HANGS_S = 120.0  # seconds; reached only if a test fails, because the workers below sleep for a thousand seconds
 
 
 def is_gone(pid):
-    """Wait until a process has ended; whether it has."""
+    """Wait until a process has ended. Return False if it is still there after a while."""
     deadline = time.monotonic() + HANGS_S
     while time.monotonic() < deadline:
         try:
@@ -73,11 +73,11 @@ def test_a_death_costs_one_call():
         assert longer.result() and pool.submit(abs, -1).result() == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "waitid"), reason="nobody tells that a process is stopped")
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs os.waitid to detect stopped processes")
 def test_a_worker_that_stays_stopped_is_replaced(monkeypatch):
     monkeypatch.setattr(processes, "STOPPED_S", 0.3)
     monkeypatch.setattr(processes, "WATCH_S", 0.05)
-    for work in (abs, len):  # one that is sent, and one whose data do not fit into a pipe
+    for work in (abs, len):  # a call that is sent, and a call whose data do not fit into a pipe
         with ProcessPool(1) as pool:
             os.kill(pid := pool.submit(os.getpid).result(), signal.SIGSTOP)
             with pytest.raises(WorkerDiedError, match=r"a worker process was stopped for 0\.3 s, and was killed"):
@@ -89,7 +89,7 @@ def test_a_worker_that_is_stopped_for_a_moment_goes_on(pool):
     pid = pool.submit(os.getpid).result()
     os.kill(pid, signal.SIGSTOP)
     naps = [pool.submit(nap_and_tell, 0.2) for _ in range(2)]
-    time.sleep(1.0)  # longer than the watch looks away
+    time.sleep(1.0)  # longer than the interval between two checks of the workers
     os.kill(pid, signal.SIGCONT)
     assert pid in {nap.result(HANGS_S) for nap in naps}
 
@@ -113,7 +113,7 @@ def test_workers_are_gone_after_the_pool():
         pool.submit(abs, -1)
 
 
-def test_an_interruption_kills_busy_workers_and_cancels_what_waits():
+def test_an_interruption_kills_busy_workers_and_cancels_waiting_calls():
     with pytest.raises(KeyboardInterrupt), ProcessPool(1) as pool:
         pid = pool.submit(os.getpid).result()
         running, waiting = (pool.submit(time.sleep, 1000) for _ in range(2))
@@ -125,14 +125,14 @@ def test_an_interruption_kills_busy_workers_and_cancels_what_waits():
         running.result()
 
 
-def test_nobody_waits_for_data_that_a_worker_does_not_read():
+def test_an_interruption_does_not_wait_for_data_that_a_worker_does_not_read():
     with pytest.raises(KeyboardInterrupt), ProcessPool(1) as pool:
         os.kill(pool.submit(os.getpid).result(), signal.SIGSTOP)
         sending = pool.submit(len, bytes(10**8))  # far more than fits into a pipe
         while not sending.running():
             time.sleep(0.01)
         raise KeyboardInterrupt
-    assert isinstance(sending.exception(HANGS_S), WorkerDiedError), "it was not sent to its end"
+    assert isinstance(sending.exception(HANGS_S), WorkerDiedError), "the data were not sent completely"
 
 
 SCRIPT = """
@@ -169,8 +169,9 @@ def test_an_interrupted_terminal_gets_its_prompt_back_without_noise(tmp_path, mo
         start_new_session=True,
     )
     assert process.stdout.readline() == "ready\n"
-    os.killpg(process.pid, signal.SIGINT)  # to all of them, as a terminal does
-    _, errors = process.communicate(timeout=HANGS_S)  # returns when the workers are gone too: they hold the pipes
+    os.killpg(process.pid, signal.SIGINT)  # to all processes, as a terminal does
+    # Returns when the workers have ended, too, because they keep the pipes open.
+    _, errors = process.communicate(timeout=HANGS_S)
     assert (process.returncode, errors) == (130, "")
 
 

@@ -1,4 +1,4 @@
-"""The progress display: lines where there is no terminal, a bar where there is one, and nothing ever on stdout."""
+"""The progress display: lines without a terminal, a bar in a terminal, and nothing on stdout."""
 
 import os
 import pty
@@ -13,7 +13,7 @@ from caransac._support.progress import Progress
 
 
 class Clock:
-    """A clock that a test moves."""
+    """A clock that tests can advance."""
 
     def __init__(self):
         self.now = 1000.0
@@ -30,7 +30,7 @@ def clock(monkeypatch):
 
 
 def run(clock, seconds, *, total=100, step=1, **further):
-    """A stage of which `step` is done every second."""
+    """Show a stage in which `step` items finish per second."""
     with Progress() as shown:
         for second in range(seconds + 1):
             shown.show("verify", second * step, total, **further)
@@ -55,10 +55,10 @@ def test_figures_stand_on_a_line_of_their_own(clock, capsys):
     assert capsys.readouterr().err == "verify: 1/1 in 0:00:01, 1/s\n  loss 0.3\n"
 
 
-def test_the_rate_is_that_of_the_last_minute(clock, capsys):
+def test_the_rate_covers_the_last_minute(clock, capsys):
     with Progress() as shown:
         shown.show("bench", 0, 10_000)
-        shown.show("bench", 5_000, 10_000)  # what an earlier run has done
+        shown.show("bench", 5_000, 10_000)  # items that an earlier run has finished
         for second in range(1, 101):
             clock.now += 1
             shown.show("bench", 5_000 + 10 * second, 10_000)
@@ -67,7 +67,7 @@ def test_the_rate_is_that_of_the_last_minute(clock, capsys):
     assert lines[6] == "bench: 5700/10000, 10/s, 0:07:10 left"
 
 
-def test_a_resumed_stage_starts_counting_where_it_is(clock, capsys):
+def test_the_rate_of_a_resumed_stage_counts_only_new_items(clock, capsys):
     with Progress() as shown:
         for step in range(900, 1001):
             shown.show("training", step, 1000)
@@ -113,7 +113,7 @@ with progress.Progress() as shown:
 
 
 def run_in_terminal(*arguments):
-    """What a program writes to stdout, and to a terminal of 80 columns that is its stderr."""
+    """Run a program with stderr in a terminal of 80 columns. Return its stdout and the text in the terminal."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"COLUMNS": "80", "TERM": "xterm"}
     with subprocess.Popen(
@@ -124,7 +124,7 @@ def run_in_terminal(*arguments):
         try:
             while part := os.read(ours, 4096):
                 written += part
-        except OSError:  # Linux says so when the last writer has gone
+        except OSError:  # Linux reports the end of the last writer as an error
             pass
         out = process.stdout.read().decode()
     os.close(ours)
@@ -132,7 +132,7 @@ def run_in_terminal(*arguments):
     return out, written.decode()
 
 
-def test_a_terminal_gets_a_bar_that_fits_and_stdout_stays_as_it_is():
+def test_a_terminal_gets_a_bar_that_fits_and_stdout_is_not_affected():
     out, shown = run_in_terminal()
     assert out.split() == [str(number) for number in range(51)]
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).replace("\r", "\n").splitlines()

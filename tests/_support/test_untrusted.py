@@ -1,4 +1,4 @@
-"""Untrusted files: bombs are refused before they take memory, and the limit can be moved."""
+"""Untrusted files: bombs are refused before they use memory, and the limit can be changed."""
 
 import io
 import subprocess
@@ -70,11 +70,11 @@ def test_the_limit_can_be_moved(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=rf"zeros.npz would take 0.00 GB .* {LIMIT_VARIABLE} to \d+$") as caught:
         read_matches(path)
     monkeypatch.setenv(LIMIT_VARIABLE, str(caught.value).split()[-1])
-    assert len(read_matches(path).points1) == 30_000, "what the message says is enough"
+    assert len(read_matches(path).points1) == 30_000, "the limit in the message is large enough"
 
 
 @pytest.mark.parametrize("text", ["lots", "-1", "0", "1e9", "9" * 30, "٣"])
-def test_limits_that_are_none_are_named(monkeypatch, text):
+def test_invalid_limits_are_named(monkeypatch, text):
     monkeypatch.setenv(LIMIT_VARIABLE, text)
     with pytest.raises(ValueError, match=f"{LIMIT_VARIABLE} must be a number of bytes"):
         memory_limit()
@@ -105,7 +105,7 @@ def test_texts_and_streams_have_a_limit(tmp_path, monkeypatch):
         read_stream(Endless(), "standard input")
 
 
-def test_lines_end_as_they_like(tmp_path):
+def test_all_line_endings_are_read(tmp_path):
     path = tmp_path / "list.txt"
     path.write_bytes(b"a\r\nb\rc\n")
     assert read_text(path) == "a\nb\nc\n" == path.read_text()
@@ -176,7 +176,7 @@ def test_too_little_memory_is_a_message():
 
 
 def test_a_part_of_an_image_is_not_longer_than_its_file(tmp_path):
-    """Found by fuzzing: 180 bytes whose parts claim gigabytes made OpenCV take them."""
+    """Found by fuzzing: a file of 180 bytes claimed parts of gigabytes, and OpenCV allocated them."""
     path = tmp_path / "image.png"
     write_image(path, np.zeros((6, 8, 3), np.uint8))
     data = path.read_bytes()

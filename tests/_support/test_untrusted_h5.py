@@ -1,4 +1,4 @@
-"""Untrusted HDF5 files: nothing is read but what is in the file itself, and little where little is stored."""
+"""Untrusted HDF5 files: only data inside the file are read, and small files use little memory."""
 
 import zlib
 
@@ -15,7 +15,7 @@ from caransac_lab.datasets import read_posebench
 
 @pytest.fixture
 def path(tmp_path):
-    """Where an untrusted file goes; beside it are files that it has no business with."""
+    """Path of an untrusted file. The files beside it must not be read."""
     write_secrets(tmp_path)
     return tmp_path / "file.h5"
 
@@ -25,7 +25,7 @@ def test_other_files_are_not_read(path, tmp_path, make, capsys):
     with h5py.File(path, "w") as file:
         make(file, tmp_path)
     with h5py.File(path) as file:
-        assert np.array_equal(file["pair"], SECRET), "or this would prove nothing"
+        assert np.array_equal(file["pair"], SECRET), "h5py itself reads the other file"
     with pytest.raises(ValueError, match=r"file\.h5: pair.* another file|virtual dataset, made of other files"):
         read_matches(path, "pair")
     assert main(["pose", "--matches", str(path), "--key", "pair", "--save", str(tmp_path / "copy.npz")]) == 2
@@ -69,7 +69,7 @@ def zeros_in_chunks(file):
 
 
 def more_than_it_says(file):
-    """A chunk of 128 kB that becomes 300 MB."""
+    """Write a chunk of 128 kB that expands to 300 MB."""
     file.create_dataset("pair", (4096, 4), float, chunks=(4096, 4), compression="gzip")
     file["pair"].id.write_direct_chunk((0, 0), b"\x78\xda" + deflated_zeros(300))
 

@@ -1,4 +1,4 @@
-"""One call: what kind of geometry two images have."""
+"""`estimate`: one call that finds the kind of geometry of two images."""
 
 import re
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_sizes_and_depth_give_pose_and_focal_lengths():
     assert np.median(np.abs(np.array(focals) / CAMERA.mean_focal - 1)) < 0.1
 
 
-def test_depth_alone_gives_a_fundamental_matrix():
+def test_depth_without_cameras_gives_a_fundamental_matrix():
     results = kinds_of("depth")
     assert share(results, "fundamental") >= 0.8
     assert all(result.R is None for result in results)
@@ -67,7 +67,7 @@ def test_a_plane_gives_a_homography_or_the_only_pose_that_it_has():
     for seed, result in enumerate(known):
         pair = pair_of("plane", seed)
         poses = [(result.R, result.t)] if result.kind == "pose" else result.alternatives
-        if not poses:  # one pose, of which the estimate is not sure
+        if not poses:  # there is one pose, and its confidence is low
             assert result.epipolar.confidence < 0.5
             poses = [(result.epipolar.R, result.epipolar.t)]
         assert min(pose_error_deg(*pose, pair.R, pair.t) for pose in poses) < 5
@@ -99,7 +99,7 @@ def test_a_turned_camera_gives_a_rotation():
     assert share(kinds_of("rotation"), "homography") >= 0.8
 
 
-def test_matches_of_nothing_give_nothing(rng):
+def test_random_matches_give_no_geometry(rng):
     points1, points2 = rng.uniform(0, 1000, (2, 300, 2))
     for cameras in ((CAMERA, CAMERA), ()):
         result = caransac.estimate(points1, points2, *cameras)
@@ -112,7 +112,7 @@ def test_matches_of_nothing_give_nothing(rng):
 
 @pytest.mark.parametrize("known", [{}, {"image_size1": SIZE, "image_size2": SIZE}], ids=["nothing", "sizes"])
 def test_no_pipeline_runs_twice(known, rng, monkeypatch):
-    """Unrelated points make the rules ask for every estimate; no problem is estimated a second time."""
+    """Unrelated points require every estimate of the policy, but each problem is estimated only once."""
     asked = []
     for module in (estimators, guessed_cameras, same_camera):
         monkeypatch.setattr(
@@ -125,7 +125,7 @@ def test_no_pipeline_runs_twice(known, rng, monkeypatch):
 
 
 @pytest.mark.parametrize("n", [0, 3, 6])
-def test_too_few_matches_give_nothing(n):
+def test_too_few_matches_give_no_geometry(n):
     points1, points2 = np.random.default_rng(0).uniform(0, 1000, (2, n, 2))
     assert caransac.estimate(points1, points2, CAMERA, CAMERA).kind == "none"
 
@@ -139,7 +139,7 @@ def test_uncertain_cameras_are_refined_with_the_pose():
 
 
 @pytest.mark.parametrize("scene", ["plane", "rotation"])
-def test_a_sure_homography_is_told_where_as_many_inliers_give_no_sure_fundamental_matrix(scene):
+def test_a_confident_homography_is_preferred_to_an_unsure_fundamental_matrix(scene):
     pair = pair_of(scene)
     found = [caransac.estimate(pair.points1, pair.points2, options=Options(seed=seed)) for seed in range(12)]
     assert share(found, "homography") == 1
@@ -176,7 +176,7 @@ def test_results_introduce_themselves():
 
 
 def hills(rng):
-    """Pixels (300, 2) in both images of a surface with hills, seen by `CAMERA` from two places."""
+    """Pixels (300, 2) in both images of a hilly surface, seen by `CAMERA` from two viewpoints."""
     X = np.c_[rng.uniform(-2, 2, (300, 2)), np.zeros(300)]
     X[:, 2] = 6 + np.sin(2 * X[:, 0]) * np.cos(2 * X[:, 1])
     turned = X @ rotation_from_vector(np.array([0.02, -0.2, 0.05])).T + [1.2, 0.1, 0.2]
@@ -186,7 +186,7 @@ def hills(rng):
 
 @pytest.mark.parametrize("scene", ["hills", "plane", "rotation"])
 @pytest.mark.parametrize("known", ["cameras", "sizes", "nothing"])
-def test_a_mirrored_image_has_no_geometry_and_is_told_of(scene, known, rng):
+def test_a_mirrored_image_has_no_geometry_and_is_reported(scene, known, rng):
     points1, points2 = hills(rng) if scene == "hills" else (lambda p: (p.points1, p.points2))(pair_of(scene))
     cameras = (CAMERA, CAMERA) if known == "cameras" else ()
     sizes = {"image_size1": SIZE, "image_size2": SIZE} if known == "sizes" else {}
@@ -223,8 +223,8 @@ def with_outliers(points1, points2, count, rng):
     return (np.r_[points, rng.uniform(0, 1, (count, 2)) * SIZE] for points in (points1, points2))
 
 
-def test_a_zoom_is_not_told_as_forward_motion(rng):
-    """A camera that rolls and zooms out, from one place: keypoints of image 1 are larger, and less accurate."""
+def test_a_zoom_is_not_reported_as_forward_motion(rng):
+    """The camera rolls and zooms out without moving. Keypoints of image 1 are larger and less accurate."""
     zoom = 3.0
     near, far = (np.array([[f, 0, 639.5], [0, f, 479.5], [0, 0, 1]]) for f in (1500, 1500 / zoom))
     points1 = rng.uniform(0, 1, (300, 2)) * SIZE
@@ -233,7 +233,7 @@ def test_a_zoom_is_not_told_as_forward_motion(rng):
     noisy = points1 + rng.normal(0, 0.3 * zoom, (300, 2)), points2 + rng.normal(0, 0.3, (300, 2))
     pair = tuple(with_outliers(*noisy, 200, rng))
     result = caransac.estimate(*pair, image_size1=SIZE, image_size2=SIZE)
-    assert result.epipolar.t[2] > 0.9  # what one focal length makes of it, and is sure of
+    assert result.epipolar.t[2] > 0.9  # the wrong answer of the model with one focal length, with a high confidence
     assert result.epipolar.confidence > 0.5
     assert result.kind == "homography"
     assert "zoomed" in result.reason
@@ -244,7 +244,7 @@ def test_a_zoom_is_not_told_as_forward_motion(rng):
 
 
 def test_the_homography_of_a_camera_that_hardly_moved_fits_the_matches(rng):
-    """A shallow scene far away: the rotation's own homography misses all of it by the same shift."""
+    """For a shallow, distant scene, the homography of the pure rotation misses all points by the same shift."""
     points1 = rng.uniform(0, 1, (400, 2)) * SIZE
     space = np.c_[points1, np.ones(400)] @ np.linalg.inv(CAMERA.K).T * rng.uniform(9.5, 10.5, (400, 1))
     points2 = seen(CAMERA.K, rotation_from_vector([0.02, -0.05, 0.03]), np.array([0.1, 0.02, 0.03]), space)
@@ -255,8 +255,8 @@ def test_the_homography_of_a_camera_that_hardly_moved_fits_the_matches(rng):
     assert np.median(np.linalg.norm(found[:, :2] / found[:, 2:] - points2, axis=1)) < 1
 
 
-def test_a_sure_homography_is_told_where_nothing_else_is_sure(rng):
-    """A slanted plane among many wrong matches: by chance, epipolar lines are near many more than its own."""
+def test_a_confident_homography_is_returned_if_other_models_are_unsure(rng):
+    """The scene is a slanted plane with many wrong matches. By chance, many of them are near epipolar lines."""
     points1 = rng.uniform((100, 100), (900, 600), (50, 2))
     H = np.array([[0.6, 0.25, 80], [-0.1, 0.8, 60], [-4e-4, 1e-4, 1]])
     points2 = seen(H, np.eye(3), 0, np.c_[points1, np.ones(50)])

@@ -1,4 +1,4 @@
-"""The focal length of one camera from many pairs, and collections that do not show it."""
+"""Focal length of one camera pooled over many pairs, and collections that do not determine it."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ SIMPLE_RADIAL = caransac.Camera("SIMPLE_RADIAL", (FOCAL, 511.5, 383.5, -0.1))
 
 
 def motion(kind, rng):
-    """R, t of a collection of a kind: around an object, along the line of sight, or of one plane."""
+    """Draw R and t of a pair in a collection: around an object, forward, or of a plane."""
     if kind == "forward":
         return rotation_from_vector(rng.normal(0, 0.01, 3)), np.r_[rng.normal(0, 0.05, 2), -rng.uniform(0.5, 1.5)]
     R = rotation_from_vector(rng.normal(0, 0.2, 3) * [1, 1.5, 0.5])
@@ -33,7 +33,7 @@ def view(X, focal, size):
 
 
 def pair_of(kind, seed, focal=FOCAL, noise_px=0.5, size2=SIZE):
-    """Points (n, 2) of two images, a quarter of them wrong, and the pose."""
+    """Create points (n, 2) of two images, a quarter of them wrong. Return them and the pose."""
     rng = np.random.default_rng(seed)
     X = np.c_[rng.uniform(-3, 3, (600, 2)), np.full(600, 6.0) if kind == "planar" else rng.uniform(4, 9, 600)]
     R, t = motion(kind, rng)
@@ -50,7 +50,7 @@ def collection(kind, count, start=0, **given):
 
 
 @pytest.mark.parametrize("focal", [560.0, 760.0, 1300.0])
-def test_pairs_around_an_object_tell_the_focal_length(focal):
+def test_pairs_around_an_object_determine_the_focal_length(focal):
     found = estimate_camera(collection("around", 12, focal=focal), SIZE)
     assert (found.known, found.reason, found.num_pairs) == (True, "agreement", 12)
     assert found.focal_px == pytest.approx(focal, rel=0.015)
@@ -82,7 +82,7 @@ def test_pairs_of_other_cameras_are_outvoted():
     assert estimate_camera(half, SIZE).reason == "disagreement"
 
 
-def test_pairs_that_say_nothing_do_not_count():
+def test_uninformative_pairs_do_not_count():
     nothing = [(np.zeros((3, 2)), np.zeros((3, 2))), (np.ones((40, 2)), np.ones((40, 2)))]
     found = estimate_camera([*collection("around", 10), *collection("planar", 4), *nothing], SIZE)
     assert found.focal_px == pytest.approx(FOCAL, rel=0.015)
@@ -122,7 +122,7 @@ def test_pairs_may_be_tuples_mappings_and_records():
     assert found[0] == found[1] == found[2]
 
 
-def test_workers_and_order_of_calls_change_nothing():
+def test_results_do_not_depend_on_workers_and_order():
     pairs, seen = collection("around", 6), []
     assert estimate_camera(pairs, SIZE, workers=2, progress=seen.append) == estimate_camera(pairs, SIZE, workers=1)
     assert seen == [1, 2, 3, 4, 5, 6]
@@ -138,7 +138,7 @@ def test_large_collections_are_thinned(monkeypatch):
         estimate_camera([*pairs[:8], {"points1": pairs[8][0]}], SIZE)
 
 
-def test_no_pairs_say_nothing():
+def test_no_pairs_give_no_camera():
     found = estimate_camera([], SIZE)
     assert (found.known, found.num_pairs, found.reason) == (False, 0, "too_few_informative")
 
@@ -161,7 +161,7 @@ def test_mistakes_are_named(pairs, size, message):
 
 
 def test_pooling_of_known_curves():
-    """Gaussian log-likelihoods: the pooled maximum is the weighted mean, and single pairs that are sure do not win."""
+    """Gaussian log-likelihoods: the pooled maximum is the weighted mean. Single overconfident pairs do not dominate."""
     lens = caransac.Camera.of_unknown_focal(*SIZE)
     focals = np.log(trial_focals(lens))
     np.testing.assert_allclose(focals, LOG_FOCALS + np.log(1024))
@@ -169,17 +169,19 @@ def test_pooling_of_known_curves():
     curves = [CameraProfile(-0.5 * ((focals - np.log(900) - rng.normal(0, 0.02)) / 0.01) ** 2) for _ in range(30)]
     found = pool_camera(curves, lens, seed=0)
     assert found.focal_px == pytest.approx(900, rel=0.01)
-    assert found.k1 is None, "nobody asked"
+    assert found.k1 is None, "k1 was not requested"
     sure = [CameraProfile(-0.5 * ((focals - np.log(1500)) / 0.001) ** 2)]
     assert pool_camera(curves + sure, lens, seed=0).focal_px == pytest.approx(found.focal_px, rel=0.003)
     flat = [CameraProfile(np.zeros(len(focals)))] * 30
     assert pool_camera(flat, lens, seed=0).num_informative == 0
     falling = [CameraProfile(-100.0 * np.arange(len(focals)))] * 30
-    assert pool_camera(falling, lens, seed=0).reason == "too_few_informative", "a best focal length at the end is none"
+    assert pool_camera(falling, lens, seed=0).reason == "too_few_informative", (
+        "a maximum at the end of the range does not count"
+    )
 
 
-def test_pairs_that_scatter_more_than_they_say_are_pooled(rng):
-    """A hand-held video: every pair is sure to two per cent and six are off; a few are of something else."""
+def test_pairs_that_scatter_more_than_stated_are_pooled(rng):
+    """As in a hand-held video: every pair claims a deviation of 2 %, six are wrong, a few have another camera."""
     camera = caransac.Camera.of_unknown_focal(*SIZE)
     errors = np.r_[rng.normal(0, 0.06, 22), rng.uniform(-0.7, 0.7, 6)]
     curves = [
@@ -192,13 +194,13 @@ def test_pairs_that_scatter_more_than_they_say_are_pooled(rng):
     assert 18 <= found.num_agreeing <= 24
 
 
-def test_classical_methods_tell_it_too():
+def test_classical_methods_pool_focal_lengths_too():
     found = estimate_camera(collection("around", 8), SIZE, options=Options(method="lm-lo"))
     assert found.focal_px == pytest.approx(FOCAL, rel=0.02)
 
 
 def test_pooling_of_known_lenses():
-    """Pairs that scatter about one k1, some of them surely wrong, and each of them drawn to zero by its prior."""
+    """Pairs scatter about one k1. Some are wrong but confident, and the prior pulls each towards zero."""
     lens = caransac.Camera.of_unknown_focal(*SIZE)
     focals, rng, prior = np.log(trial_focals(lens)), np.random.default_rng(1), lens.distortion_deviation
     curve, even = -0.5 * ((focals - np.log(lens.fx)) / 0.02) ** 2, np.ones(len(focals))
@@ -222,7 +224,7 @@ def test_pooling_of_known_lenses():
 
 
 @pytest.mark.slow
-def test_a_bent_collection_tells_its_lens():
+def test_the_lens_of_a_distorted_collection_is_pooled():
     pairs = []
     for pair in collection("around", 20, noise_px=0.3):
         bent = [SIMPLE_RADIAL.rays_to_pixels(PINHOLE.pixels_to_rays(np.asarray(each))) for each in pair[:2]]

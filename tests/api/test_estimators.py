@@ -65,7 +65,7 @@ def test_distorted_cameras_are_undistorted():
     result = estimate_relative_pose(seen1, seen2, lens, lens)
     assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.5
     undistorted = estimate_relative_pose(seen1, seen2, pair.camera1.K, pair.camera1.K)
-    assert undistorted.noise_px > 2 * result.noise_px  # what distortion looks like to a camera without
+    assert undistorted.noise_px > 2 * result.noise_px  # a camera without distortion sees the distortion as noise
     assert undistorted.confidence < result.confidence
 
 
@@ -136,7 +136,7 @@ def test_scores_have_a_direction():
     assert right.num_inliers > 2 * wrong.num_inliers
 
 
-def test_the_ratio_filter_leaves_matches_out_but_reports_on_them():
+def test_filtered_matches_are_still_reported():
     pair = make_pair(1000, outlier_ratio=0.5, noise_px=0.3, seed=9)
     result = solve("pose", pair, scores=pair.scores, score_kind="ratio", options=Options(method="lm-lo", max_ratio=0.5))
     beyond = pair.scores >= 0.5
@@ -185,7 +185,7 @@ def test_versions_agree():
     assert caransac.__version__ == version("caransac")
 
 
-def test_probabilities_tell_right_from_wrong():
+def test_probabilities_separate_right_and_wrong_matches():
     pair = make_pair(1500, outlier_ratio=0.7, noise_px=0.3, seed=4)
     probabilities = solve("pose", pair, scores=pair.scores, score_kind="ratio").probabilities
     assert probabilities.shape == (1500,)

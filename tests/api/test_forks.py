@@ -12,7 +12,7 @@ from caransac import estimate, results
 from caransac.api import any_geometry
 from caransac.synthetic import make_pair
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="without fork")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
 
 @pytest.mark.parametrize(("place", "name"), [(any_geometry, "estimate_relative_pose"), (results, "median_parallax_px")])
@@ -33,13 +33,13 @@ def test_a_child_forked_during_an_estimate_is_not_stuck(monkeypatch, place, name
     inside.wait()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of forks of processes with threads
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python warns about forks of processes with threads
             child = os.fork()
         if not child:
             try:
                 os._exit(0 if estimate(*arguments).success else 1)
             finally:
-                os._exit(2)  # after an exception: nothing of the tests runs in the child
+                os._exit(2)  # the child must not continue with other tests after an exception
         assert exit_code_of(child) == 0
     finally:
         go_on.set()
@@ -47,7 +47,7 @@ def test_a_child_forked_during_an_estimate_is_not_stuck(monkeypatch, place, name
 
 
 def exit_code_of(child, limit_s=20.0):
-    """Exit code of a child, which is killed if it takes too long."""
+    """Return the exit code of a child process. It is killed if it takes too long."""
     end = time.monotonic() + limit_s
     while time.monotonic() < end:
         ended, status = os.waitpid(child, os.WNOHANG)

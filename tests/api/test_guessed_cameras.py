@@ -1,4 +1,4 @@
-"""Fundamental matrices without image sizes: cameras are guessed, and given up where the matches contradict them."""
+"""Fundamental matrices without image sizes: cameras are guessed, and dropped if the matches contradict them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN = replace(DEFAULT_TUNING, guessed_centre_deviation=0.0)
 
 
 def two_views(seed: int, *, off_plane: int, on_plane: int, noise: float = 0.5) -> tuple[Array, Array, Array]:
-    """Pixels of a plane and a few points off it, a fifth of all matches being wrong, and the true F."""
+    """Create pixels of a plane and a few points off it, a fifth of the matches wrong. Return them and the true F."""
     rng = np.random.default_rng(seed)
     flat = np.column_stack([rng.uniform(-3, 3, on_plane), rng.uniform(-2, 2, on_plane), np.full(on_plane, 6.0)])
     deep = np.column_stack([rng.uniform(-2, 2, off_plane), rng.uniform(-2, 2, off_plane), rng.uniform(3, 9, off_plane)])
@@ -36,14 +36,14 @@ def two_views(seed: int, *, off_plane: int, on_plane: int, noise: float = 0.5) -
 
 
 def epipole_error(F: Array, truth: Array) -> float:
-    """Angle between the epipoles in image 2 as the true camera sees them, in degrees."""
+    """Return the angle in degrees between the epipoles in image 2, measured as rays of the true camera."""
     directions = [np.linalg.solve(K, np.linalg.svd(each)[0][:, 2]) for each in (F, truth)]
     cosine = abs(np.dot(*(each / np.linalg.norm(each) for each in directions)))
     return float(np.degrees(np.arccos(min(cosine, 1.0))))
 
 
 def test_a_plane_is_no_trap_for_guessed_cameras() -> None:
-    """Ten matches off a plane of 200: cameras tell the epipole, where any matrix would do for the plane."""
+    """With 10 matches off a plane of 200, cameras determine the epipole; otherwise many matrices fit the plane."""
     errors = {"guessed": [], "plain": []}
     for seed in range(12):
         points1, points2, truth = two_views(seed, off_plane=10, on_plane=200, noise=1.0)
@@ -56,7 +56,7 @@ def test_a_plane_is_no_trap_for_guessed_cameras() -> None:
 
 
 def test_impossible_cameras_are_given_up() -> None:
-    """Pixels six times as wide as high and sheared: any matrix is allowed then."""
+    """Pixels are sheared and six times as wide as high, so only an unconstrained matrix fits."""
     shear = np.array([[6.0, 0.0], [3.0, 1.0]])
     points1, points2, _ = two_views(3, off_plane=300, on_plane=0)
     calls = {}
@@ -69,7 +69,7 @@ def test_impossible_cameras_are_given_up() -> None:
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e3])
 def test_answers_move_with_the_pixels(scale: float) -> None:
-    """Another origin and unit of the pixels change nothing but the unit of the answer."""
+    """Another origin or unit of the pixels changes only the unit of the answer."""
     points1, points2, truth = two_views(1, off_plane=200, on_plane=0)
     options = Options(seed=0, early_stop=False)
     shift = np.array([-300.0, 4000.0])
@@ -80,8 +80,8 @@ def test_answers_move_with_the_pixels(scale: float) -> None:
     assert epipole_error(F / np.linalg.norm(F), truth) < 3
 
 
-def test_boxes_join_where_images_may_have_one_size() -> None:
-    """Overlap on the left of one image and on the right of the other: one box, unless the sizes differ."""
+def test_boxes_are_joined_if_images_may_have_one_size() -> None:
+    """If the overlap is left in one image and right in the other, both share one bounding box unless sizes differ."""
     rng = np.random.default_rng(0)
     left, right = rng.uniform((0, 0), (500, 700), (300, 2)), rng.uniform((500, 0), (1000, 700), (300, 2))
     (low1, high1), (low2, high2) = guessed_cameras._boxes(left, right)
@@ -95,6 +95,6 @@ def test_boxes_join_where_images_may_have_one_size() -> None:
 
 
 def test_no_extent_is_no_camera() -> None:
-    """Matches of one place fail, and nothing is divided by zero."""
+    """If all matches are at one point, the estimate fails without a division by zero."""
     places = np.full((40, 2), 7.0)
     assert not estimate_fundamental(places, places).success

@@ -1,4 +1,4 @@
-"""estimate_homography: truth, outliers, orientation, failure as a value."""
+"""estimate_homography: accuracy, outliers, orientation, and failures without exceptions."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def transfer(H, points):
 
 
 def planar_matches(seed=0, n=400, inlier_ratio=0.5, noise_px=0.5):
-    """Matches of a plane in pixels: points1, points2, H, which are right, ratios."""
+    """Create matches of a plane in pixels: points1, points2, H, mask of right matches, ratios."""
     rng = np.random.default_rng(seed)
     H = np.array([[0.9, -0.2, 150.0], [0.15, 1.1, -60.0], [1e-4, -5e-5, 1.0]])
     points1 = rng.uniform(0, SIZE, (n, 2))

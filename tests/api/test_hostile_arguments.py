@@ -98,7 +98,7 @@ def test_special_scenes_never_raise(problem, kind, method):
     assert (model is not None) == result.success
     assert model is None or np.isfinite(model).all()
     if kind == "pure rotation" and problem == "pose":
-        assert rotation_angle_deg(result.R @ pair.R.T) < 0.1, "the translation is free, the rotation is not"
+        assert rotation_angle_deg(result.R @ pair.R.T) < 0.1, "the rotation is determined, the translation is not"
 
 
 def test_a_planar_scene_has_one_of_its_two_poses():
@@ -123,7 +123,7 @@ BAD_ARGUMENTS = {
         np.zeros((2, 10)),
         [["a", "b"]] * 10,
         np.zeros((10, 2), complex),
-        np.full((10, 2), np.finfo(np.longdouble).max),  # beyond a double, where a long double is longer
+        np.full((10, 2), np.finfo(np.longdouble).max),  # does not fit into a double, if long double is larger
         None,
     ],
     "points2": [np.zeros((9, 2)), np.full((10, 2), np.nan), np.full((10, 2), np.inf)],
@@ -152,7 +152,7 @@ EMPTY = [[], (), np.array([]), np.zeros((0, 2)), np.zeros(0, int)]
 @pytest.mark.parametrize("points", EMPTY, ids=lambda points: f"{type(points).__name__} {np.shape(points)}")
 @pytest.mark.parametrize("cameras", [{}, {"camera1": np.eye(3), "camera2": np.eye(3)}], ids=["unknown", "known"])
 def test_a_list_of_no_matches_is_hopeless_and_no_mistake(points, cameras):
-    """What ``[keypoint.pt for keypoint in ...]`` of nothing is."""
+    """The value of ``[keypoint.pt for keypoint in ...]`` for an empty list."""
     calls = [estimate] if not cameras else [estimate, estimate_relative_pose]
     results = [call(points, points, **cameras) for call in calls]
     results += [estimate_homography(points, points), estimate_fundamental(points, points)]
@@ -167,7 +167,7 @@ def test_no_rays_and_no_points_in_space_are_hopeless():
     assert estimate_absolute_pose([], [], np.eye(3)).stop_reason == "too_few_points"
 
 
-def test_a_text_is_no_camera_but_can_be_read():
+def test_a_text_is_not_a_camera_and_the_error_names_the_parser():
     with pytest.raises(ValueError, match=r"camera2: must be a camera, not a text; Camera.from_text\('1200,512,384'\)"):
         estimate(np.zeros((10, 2)), np.zeros((10, 2)), np.eye(3), "1200,512,384")
 
@@ -180,7 +180,7 @@ def test_a_bad_camera_is_named(camera):
 
 
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])
-def test_points_of_no_size_determine_nothing(problem):
+def test_coinciding_points_are_degenerate(problem):
     pair = make_pair(100)
     tiny = dataclasses.replace(pair, points1=pair.points1 * 1e-300, points2=pair.points2 * 1e-300)
     assert solve(problem, tiny).stop_reason == "degenerate"
@@ -199,10 +199,10 @@ def test_one_absurd_match_changes_little(problem, size, method):
 @pytest.mark.parametrize("size", [1e4, 1e6, 1e9, 1e11])
 @pytest.mark.parametrize("known", [False, True], ids=["unknown cameras", "known cameras"])
 def test_one_absurd_match_changes_no_kind(known, size):
-    """A million pixels away, it made all others seem to be where they were: no motion, with a confidence of one."""
+    """A match a million pixels away once made the other matches look unmoved, with a confidence of one."""
     pair = make_pair(800, outlier_ratio=0.4, seed=3)
     cameras = (pair.camera1, pair.camera2) if known else ()
-    for points1 in (pair.points1, pair.points2):  # the second is an image matched to itself
+    for points1 in (pair.points1, pair.points2):  # the second case matches an image to itself
         expected = estimate(points1, pair.points2, *cameras)
         absurd = points1.copy()
         absurd[17] = (size, -size)
@@ -228,13 +228,13 @@ def test_success_means_consensus(problem, method):
 
 
 @pytest.mark.parametrize("problem", ["pose", "fundamental"])
-def test_scores_must_say_of_what_kind_they_are(problem):
+def test_scores_need_a_kind(problem):
     pair = make_pair(100)
     with pytest.raises(ValueError, match="score_kind must be given with scores") as raised:
         solve(problem, pair, scores=pair.scores)
     assert '"ratio" (lower is better) or "confidence" (higher is better)' in str(raised.value)
     assert "\n" not in str(raised.value)
-    assert solve(problem, pair, score_kind="ratio").success  # no scores, and nothing wrong
+    assert solve(problem, pair, score_kind="ratio").success  # score_kind without scores is allowed
 
 
 SIZE = (1280, 960)
@@ -260,15 +260,15 @@ def test_sizes_that_do_not_contain_the_points_raise(rng, size):
         assert ("width and height are swapped" in str(error.value)) == (size == SIZE[::-1])
 
 
-def test_sizes_contain_points_but_for_a_few_or_a_little(rng):
+def test_sizes_may_exclude_a_few_points_or_small_distances(rng):
     pair = make_pair(300, outlier_ratio=0.0, seed=4)
-    near = rng.uniform(0, 1, (300, 2)) * (1284, 964) - 2  # detectors on pyramids, undistorted corners
+    near = rng.uniform(0, 1, (300, 2)) * (1284, 964) - 2  # some keypoints are slightly outside, as after undistortion
     near[:9] *= 1e5  # absurd keypoints are outliers
     sized(dataclasses.replace(pair, points2=near), SIZE)
     sized(dataclasses.replace(pair, points1=pair.points1[:0], points2=pair.points2[:0]), (1, 1))
-    with pytest.raises(ValueError, match="swapped"):  # a few points tell it, where they fit otherwise
+    with pytest.raises(ValueError, match="swapped"):  # few points are outside, but all fit the swapped size
         sized(dataclasses.replace(pair, points2=rng.uniform(0, 1, (300, 2)) * (480, 500)), (640, 480))
-    # Where the camera is known, nobody asks for the size.
+    # With a known camera, the image size is not used.
     estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, image_size1=(9, 9))
 
 
@@ -306,7 +306,7 @@ def test_cameras_that_cannot_have_taken_the_points_raise(rng, what):
             call()
 
 
-def test_cameras_of_normalised_and_of_centred_points_are_none_of_them():
+def test_cameras_for_normalised_or_centred_points_are_accepted():
     pair = make_pair(300, outlier_ratio=0.3, seed=4)
     points = pair.points1, pair.points2
     rays = [pair.camera1.pixels_to_rays(each) for each in points]
@@ -360,10 +360,10 @@ def test_a_size_that_no_image_has_is_refused_by_name(rng, size):
             lambda: estimate_camera([(x1, x2)], size),
         ],
     }
-    if size == [[640, 480]]:  # a batch of one, which the adapter takes off; and a file, whose arrays may have any shape
+    if size == [[640, 480]]:  # an adapter removes the batch dimension, and arrays in a file may have any shape
         del calls["image_size2"], calls["image_size1"][-1]
     if size == (640, 0):
-        del calls["image_size1"][-1]  # a file has 0 where a side is unknown
+        del calls["image_size1"][-1]  # in a file, 0 means an unknown side
     for name, each in calls.items():
         for call in each:
             with pytest.raises(ValueError, match=f"{name}|camera1_size"):

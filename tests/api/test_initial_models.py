@@ -1,4 +1,4 @@
-"""`initial_model` of every call: one more hypothesis of the first round, free to lose. And the limit on time."""
+"""`initial_model` of every call is one more hypothesis of the first round. Also tests the time limit."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ from caransac.geometry import (
 )
 from caransac.synthetic import make_pair, make_plane, make_query, transfer
 
-TURN = rotation_from_vector(np.deg2rad([0.3, -0.2, 0.3]))  # how far the initial poses are off
+TURN = rotation_from_vector(np.deg2rad([0.3, -0.2, 0.3]))  # rotation error of the initial poses
 PAIR = make_pair(400, outlier_ratio=0.93, seed=3)
 CLEAN = make_pair(400, outlier_ratio=0, noise_px=0, seed=3)
 POSE = join_pose(TURN @ PAIR.R, PAIR.t)
@@ -33,7 +33,7 @@ UNCERTAIN = Camera.of_unknown_focal(1024, 768)
 
 
 def few(method):
-    """Options of a search that finds nothing among so many outliers by itself."""
+    """Return options of a search that finds no model among so many outliers without help."""
     return Options(method=method, rounds=1, samples_per_round=8, early_stop=False, max_ratio=2)
 
 
@@ -42,7 +42,7 @@ def error_of_pose(found):
 
 
 def error_of_matrix(found):
-    """Distance in pixels of right matches without noise."""
+    """Return the distance in pixels of right matches without noise from the model."""
     return np.sqrt(np.mean(sampson_sq(found.F, CLEAN.points1, CLEAN.points2))) if found.success else np.inf
 
 
@@ -137,7 +137,7 @@ def test_records_and_results_without_a_model_are_taken():
     assert fundamental(initial_model=known, options=few("ca-ransac")) < 1
 
 
-def test_matches_that_determine_nothing_stay_degenerate():
+def test_degenerate_matches_stay_degenerate_with_an_initial_model():
     same = np.ones((40, 2))
     for method in METHODS:
         found = caransac.estimate_relative_pose(
@@ -180,7 +180,8 @@ def test_time_ends_an_estimation_between_rounds(method):
     for found in (
         solve("pose", pair, options=options),
         solve("fundamental", pair, options=options),
-        caransac.estimate_relative_pose(pair.points1, pair.points2, **SIZES, options=options),  # its lens is unknown
+        # This estimate also fits an unknown lens.
+        caransac.estimate_relative_pose(pair.points1, pair.points2, **SIZES, options=options),
         caransac.estimate(pair.points1, pair.points2, pair.camera1, pair.camera2, options=options).epipolar,
     ):
         assert (found.success, found.stop_reason, found.num_hypotheses) == (True, "time", 64)
@@ -188,7 +189,7 @@ def test_time_ends_an_estimation_between_rounds(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_limit_on_time_that_is_not_reached_changes_nothing(method):
+def test_an_unreached_time_limit_does_not_change_the_result(method):
     pair = make_pair(300, outlier_ratio=0.3, seed=1)
     limited, free = (solve("pose", pair, options=Options(method=method, max_seconds=s)) for s in (1e6, None))
     assert np.array_equal(limited.R, free.R) and limited.stop_reason == free.stop_reason == "early_stop"

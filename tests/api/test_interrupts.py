@@ -10,7 +10,7 @@ from caransac import Options, estimate_fundamental, estimate_homography, estimat
 from caransac import estimate_relative_pose_from_rays as estimate_from_rays
 from caransac.synthetic import make_pair
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="without such timers")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")]
 
 PAIR = make_pair(3000, outlier_ratio=0.8, seed=1)
 POINTS = PAIR.points1, PAIR.points2
@@ -29,7 +29,7 @@ CALLS = {
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 @pytest.mark.parametrize("name", CALLS)
 def test_an_estimate_can_be_interrupted_within_a_second(name, method):
-    asked_s = 0.2  # of processor time: other processes do not matter
+    asked_s = 0.2  # processor time in seconds, which other processes do not affect
     before = signal.signal(signal.SIGPROF, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_PROF, asked_s)

@@ -62,7 +62,7 @@ def test_lens_distortion_is_removed():
 
 
 def bent_query(k1, seed, **given):
-    """A query that is seen through a lens, its pixels, and its camera with the lens."""
+    """Create a query seen through a lens. Return it, its pixels, and its camera with the lens."""
     query = make_query(400, outlier_ratio=0.4, seed=seed, **given)
     lens = Camera("SIMPLE_RADIAL", (*query.camera.params, k1), 1024, 768)
     return query, lens.rays_to_pixels(query.camera.pixels_to_rays(query.points2d)), lens
@@ -85,12 +85,12 @@ def test_an_uncertain_lens_is_found(k1, given):
         assert 0 < camera.distortion_deviation < 0.01
         assert found[1].covariance.shape == (7, 7)
         assert np.sqrt(found[1].covariance[6, 6]) == pytest.approx(camera.distortion_deviation)
-        assert found[1].num_inliers > 0.97 * found[2].num_inliers, "inliers are those of the unbent points"
+        assert found[1].num_inliers > 0.97 * found[2].num_inliers, "inliers refer to undistorted points"
         assert found[1].confidence > 0.9
     assert np.mean(uncertain) < max(0.3 * np.mean(flat), 2 * np.mean(unbent))
 
 
-def test_a_flat_lens_costs_nothing():
+def test_without_distortion_an_uncertain_lens_does_not_change_the_pose():
     query = make_query(400, outlier_ratio=0.4, seed=20)
     exact, uncertain = (estimate(query, replace(query.camera, distortion_deviation=d)) for d in (0.0, 0.05))
     np.testing.assert_array_equal(uncertain.R, exact.R)
@@ -115,7 +115,7 @@ def test_lens_and_focal_length_are_found_together():
         np.testing.assert_allclose(shown, pixels, atol=1e-6)
 
 
-def test_the_camera_that_comes_back_shows_the_points_where_they_were_seen():
+def test_the_returned_camera_projects_points_to_their_pixels():
     query, pixels, _ = bent_query(-0.12, 22)
     found = estimate_absolute_pose(pixels, query.points3d, image_size=(1024, 768))
     seen = query.points3d @ found.R.T + found.t
@@ -158,8 +158,8 @@ def test_a_wrong_focal_length_lowers_the_confidence():
     assert right.confidence > 0.9 > 0.5 > wrong.confidence
 
 
-def test_the_covariance_is_that_of_repeated_experiments():
-    """Real errors are larger than those of independent noise, which these are: see VARIANCE_FACTOR."""
+def test_the_covariance_agrees_with_repeated_experiments():
+    """The noise here is independent, so the errors are smaller than real ones; see VARIANCE_FACTOR."""
     errors, predicted = [], []
     for seed in range(60):
         query = make_query(120, outlier_ratio=0.0, noise_px=1.0, seed=8)
@@ -181,7 +181,7 @@ def test_points_of_one_keypoint_count_once():
         assert error_of(thrice, query) < 0.3
         assert thrice.num_inliers > 2.5 * once.num_inliers
         ratios.append(np.trace(thrice.covariance[:3, :3]) / np.trace(once.covariance[:3, :3]))
-    assert 0.7 < np.mean(ratios) < 1.4  # and not a third
+    assert 0.7 < np.mean(ratios) < 1.4  # not a third, which would be overconfident
 
 
 def test_a_right_candidate_among_wrong_ones_is_found(rng):

@@ -1,4 +1,4 @@
-"""Many pairs at once: the same answers in the same order, whatever the threads do."""
+"""Many pairs in one call: same results in the same order, for any number of threads."""
 
 import multiprocessing
 import threading
@@ -23,7 +23,7 @@ def as_call(pair, *names):
 
 
 def pairs_of_all_forms(rng):
-    """Pairs in every form a batch accepts, and the calls they stand for."""
+    """Return pairs in every form that a batch accepts, and the equivalent single calls."""
     cameras, scored = ("points1", "points2", "camera1", "camera2"), ("scores", "score_kind")
     one, two, three, four = (random_pair(rng, num_points=n) for n in (60, 400, 3, 900))
     five = make_pair(150, seed=8)
@@ -43,7 +43,7 @@ def assert_same(results, expected):
     for result, single in zip(results, expected, strict=True):
         for name in (field.name for field in fields(single)):
             found, value = getattr(result, name), getattr(single, name)
-            if name == "alternatives":  # poses
+            if name == "alternatives":  # a list of poses
                 found, value = ([np.c_[pose] for pose in poses] for poses in (found, value))
             if name == "rivals":
                 found, value = ([rival.model for rival in rivals] for rivals in (found, value))
@@ -73,7 +73,7 @@ def test_other_executors_give_the_same_bits(rng):
         assert_same(caransac.estimate_relative_poses(pairs, options=FEW, workers=pool), expected)
         with pytest.raises(ValueError, match=r"pairs\[1\]: .* missing in a NoneType"):
             caransac.estimate_relative_poses([pairs[0], None, pairs[1]], options=FEW, workers=pool)
-        assert pool.submit(abs, -1).result() == 1  # it stays open
+        assert pool.submit(abs, -1).result() == 1  # the caller's pool stays open
 
 
 def test_progress_counts_in_the_callers_thread(rng):

@@ -1,4 +1,4 @@
-"""Poses from rays, also of cameras that see all around."""
+"""Poses from rays, including cameras that see in all directions."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from caransac.robust.problems.rays import project_rays, rays_at
 
 
 def scene(seed, count=500, outlier_ratio=0.4, noise_deg=0.05, view_deg=180.0):
-    """Rays of points all around, within an angle to the axes, part of them wrong: rays1, rays2, R, t, inliers."""
+    """Create rays within an angle of the axes, some of them wrong. Return rays1, rays2, R, t, inliers."""
     rng = np.random.default_rng(seed)
     R = rotation_from_vector(rng.normal(0, 0.6 * view_deg / 180, 3))
     t = rng.normal(0, 1, 3)
@@ -48,7 +48,7 @@ def test_poses_of_cameras_that_see_all_around(view_deg):
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 def test_what_is_not_assessed_has_no_confidence(method):
-    """Degeneracy, cameras and lenses are not assessed for rays, and a confidence without them would be too high."""
+    """Rays have no assessment of degeneracy, cameras and lenses, so a confidence would be too high."""
     result = estimate_relative_pose_from_rays(*scene(0)[:2], options=Options(method=method))
     assert result.success and result.confidence is None
 
@@ -75,7 +75,7 @@ def test_a_stated_angle_and_classical_methods():
 
 
 def test_a_turned_sphere_is_the_same_sphere():
-    """No direction is special: the poses of turned rays are turned."""
+    """No direction is special: if the rays are rotated, the pose is rotated, too."""
     rays1, rays2, *_ = scene(2, outlier_ratio=0.2)
     Q = rotation_from_vector(np.array([2.0, 0.7, -1.0]))
     plain = estimate_relative_pose_from_rays(rays1, rays2)
@@ -87,14 +87,14 @@ def test_rays_of_a_pinhole_give_its_pose():
     rays1, rays2, R, t, _ = scene(3, view_deg=40.0)
     result = estimate_relative_pose_from_rays(rays1, rays2)
     K = np.diag([500.0, 500.0, 1.0])
-    pixels = (rays[:, :2] / rays[:, 2:] * 500 for rays in (rays1, rays2))  # behind the camera, a wrong match stays one
+    pixels = (rays[:, :2] / rays[:, 2:] * 500 for rays in (rays1, rays2))  # wrong matches behind the camera stay wrong
     pinhole = estimate_relative_pose(*pixels, K, K)
     assert pose_error_deg(result.R, result.t, R, t) < 1
     assert pose_error_deg(result.R, result.t, pinhole.R, pinhole.t) < 1
 
 
 def test_a_grid_of_longitudes_and_latitudes_has_rays_with_zeros(rng):
-    """Samples have zeros on all three axes, so that no axis is away from all their rays."""
+    """Such samples contain zeros on all three axes, so every axis is perpendicular to one of their rays."""
     degrees = np.meshgrid(np.arange(0, 360, 10), np.arange(-80, 90, 10))
     longitude, latitude = np.radians(degrees).reshape(2, -1)
     rays1 = np.stack(
@@ -148,7 +148,7 @@ def test_residuals_are_angles_to_epipolar_planes():
     found = np.sqrt(RAY_POSES.residuals_sq(model, points)[0])
     normals = np.cross(t, units[0] @ R.T)
     angles = np.abs(np.arcsin(np.sum(units[1] * normals, axis=1) / np.linalg.norm(normals, axis=1)))
-    # Moving both rays takes the noise of either; moving one takes as much or more.
+    # Correcting both rays needs an angle of the size of the noise; correcting only one needs as much or more.
     assert np.all(found <= angles * (1 + 1e-3))
     assert np.all(found >= 0.1 * angles)
 

@@ -1,4 +1,4 @@
-"""Whether two images with uncertain cameras were taken by one camera, where nobody says so."""
+"""Decide whether one camera took both images if the caller does not specify it."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ SIZE = (1024, 768)
 
 
 def matches(seed, focal1, focal2):
-    """Pixels of two cameras of centred principal points that look at a cloud of points from two sides."""
+    """Create pixels of a point cloud seen by two cameras with centred principal points."""
     rng = np.random.default_rng(seed)
     X = np.c_[rng.uniform(-2, 2, (600, 2)), rng.uniform(4, 9, 600)]
     angle = np.radians(25)
@@ -35,7 +35,7 @@ def uncertain(focal=UNKNOWN_FOCAL * SIZE[0], deviation=UNKNOWN_FOCAL_DEVIATION, 
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What was estimated: whether as one camera, call by call."""
+    """Record for every estimate whether it assumed one camera."""
     calls, estimate = [], same_camera.estimate_model
 
     def recording(problem, info, options):
@@ -58,7 +58,7 @@ def test_two_unknown_cameras_are_one_unless_two_explain_more(asked, seed, focal2
 
 
 @pytest.mark.parametrize("said", [True, False])
-def test_what_the_caller_says_holds(asked, said):
+def test_the_callers_statement_is_used(asked, said):
     points = matches(0, 900.0, 1350.0)
     problem, _ = estimate_focal_pose(*points, uncertain(), uncertain(), said, MatchInfo(), Options())
     assert problem.shared == said
@@ -76,7 +76,7 @@ def test_cameras_that_differ_are_two(asked):
     assert asked == [False] * len(others)
 
 
-def test_cameras_said_to_be_alike_are_one_also_where_one_image_is_turned(asked):
+def test_a_shared_camera_may_take_portrait_and_landscape_images(asked):
     points = matches(0, 900.0, 900.0)
     one = uncertain(900.0, 0.05)
     for other in (one, replace(one, width=one.height, height=one.width)):
@@ -86,7 +86,7 @@ def test_cameras_said_to_be_alike_are_one_also_where_one_image_is_turned(asked):
     assert asked == [True, True]
 
 
-def test_no_answer_for_one_camera_is_none_for_two(asked):
+def test_without_an_answer_for_one_camera_two_are_not_tried(asked):
     few = np.zeros((3, 2))
     problem, found = estimate_focal_pose(few, few, uncertain(), uncertain(), None, MatchInfo(), Options())
     assert (found.model, found.stop_reason) == (None, "too_few_points")

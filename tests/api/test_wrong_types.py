@@ -24,7 +24,7 @@ RESULT = caransac.estimate_relative_pose(*POINTS, PAIR.camera1, PAIR.camera2)
 VECTORS = np.eye(4, dtype=np.float32)
 IMAGE = np.zeros((24, 32, 3), np.uint8)
 
-# What is called, the argument that is wrong, and what it is given.
+# Function, name of the wrong argument, and its value.
 CALLS = [
     (caransac.load_result, "path", NO_PATHS),
     (caransac.RelativePoseResult.load, "path", NO_PATHS),
@@ -90,7 +90,7 @@ CALLS = [
 
 
 def right_arguments(folder):
-    """Arguments of the calls that are right but for the one that is tried, by names that mean the same everywhere."""
+    """Return valid arguments of all calls by name. A test replaces one of them."""
     points = {"points1": POINTS[0], "points2": POINTS[1]}
     drawn = {"path": folder / "d.png", **points, "probabilities": np.ones(60)}
     report = {"path": folder / "r.html", "result": RESULT, **points}
@@ -145,7 +145,7 @@ def test_what_the_calls_are_tried_with_is_right_otherwise(tmp_path):
         Camera.with_lens: {"deviation": 0.1},
     }
     for call, arguments in right_arguments(tmp_path).items():
-        if call is not HlocFiles:  # which wants files
+        if call is not HlocFiles:  # HlocFiles needs existing files
             call(**{**arguments, **missing.get(call, {})})
 
 

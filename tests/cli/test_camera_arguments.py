@@ -1,4 +1,4 @@
-"""Cameras on the command line: exact, uncertain, unknown, and what the answers say of them."""
+"""Cameras on the command line: exact, uncertain and unknown ones, and their description in the output."""
 
 import json
 import re
@@ -24,7 +24,7 @@ SIZE = ["--image-size", "1024x768"]
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    """Two images without EXIF data, and what they were rendered from."""
+    """Two images without EXIF data, and the rendered pair."""
     pair, folder = render_pair(seed=6), tmp_path_factory.mktemp("images")
     named = (("a", pair.image1), ("b", pair.image2))
     return [str(images.write_image(folder / f"{name}.png", image)) for name, image in named], pair
@@ -37,7 +37,7 @@ def made():
 
 @pytest.fixture
 def bare(tmp_path, made):
-    """Matches in a text, which knows neither cameras nor sizes."""
+    """Matches in a text file without cameras and sizes."""
     return str(write_matches(tmp_path / "m.txt", Matches(made.points1, made.points2, made.scores)))
 
 
@@ -78,7 +78,7 @@ def test_people_read_how_sure_a_focal_length_is(photos, capsys):
     assert re.search(line, capsys.readouterr().out)
     assert main(["pose", *paths, *FEW, "--focal", "600±5%"]) == 0
     assert re.search(r"57\d\.\d px ± [\d.]+ %, refined; 600.0 px ± 5 % from --focal", capsys.readouterr().out)
-    assert main(["pose", paths[0], paths[0], *FEW]) == 0  # says nothing about the focal length
+    assert main(["pose", paths[0], paths[0], *FEW]) == 0  # a rotation does not determine the focal length
     out = capsys.readouterr().out
     assert "Homography of pixels" in out
     assert "hardly constrain it; give --focal or --camera" in out
@@ -152,20 +152,20 @@ def test_a_fundamental_matrix_can_be_asked_for(photos, capsys):
     assert abs(np.sum(E * truth) / np.linalg.norm(E) / np.linalg.norm(truth)) > 0.9999
     assert focal_of(answer) == pytest.approx(pair.camera.fx, rel=0.02)
     _, known, _ = run_json(capsys, *paths, *FEW, "--fundamental", "--focal", "600")
-    assert (known["F"], focal_of(known)) == (answer["F"], focal_of(answer))  # no camera is used
+    assert (known["F"], focal_of(known)) == (answer["F"], focal_of(answer))  # the camera is not used for F
     assert focal_of(known["command"]) == 600
     assert main(["pose", *paths, *FEW, "--fundamental"]) == 0
     assert "give --focal" not in capsys.readouterr().out
 
 
-def test_users_may_say_whether_it_was_one_camera(tmp_path, made, capsys):
+def test_users_may_state_whether_one_camera_took_both_images(tmp_path, made, capsys):
     centre = np.array(made.camera2.params[1:])
     zoomed = Matches(made.points1, (made.points2 - centre) * 0.8 + centre, made.scores)
     path = str(write_matches(tmp_path / "m.txt", zoomed))
     for options, ratio in (([], 0.8), (["--different-cameras"], 0.8), (["--same-camera"], 1.0)):
         _, answer, _ = run_json(capsys, "--matches", path, *SIZE, *options)
         if ratio == 1 and answer["kind"] != "pose_and_focals":
-            continue  # nothing explains these matches by one camera with confidence
+            continue  # no model with one camera explains these matches with enough confidence
         assert focal_of(answer, 2) / focal_of(answer, 1) == pytest.approx(ratio, rel=0.04)
     with pytest.raises(SystemExit):
         main(["pose", "--matches", path, "--same-camera", "--different-cameras"])
@@ -220,7 +220,7 @@ def test_reports_and_people_get_the_same_words_about_a_camera(tmp_path, photos, 
         assert all(json.dumps({"focal": each}) in report.read_text() for each in told)
 
 
-def test_cameras_are_described_by_what_is_known():
+def test_descriptions_of_cameras_contain_the_known_values():
     given = Camera("SIMPLE_PINHOLE", (600, 320, 240), focal_deviation=0.04)
     assert camera_arguments.describe_camera(None, None, "unknown") == "unknown"
     described = camera_arguments.describe_camera(given, given, "file")
@@ -256,7 +256,7 @@ def test_a_lens_may_be_known_or_not(tmp_path, made, capsys):
     _, flat, _ = run_json(capsys, *given)
     found = {text: run_json(capsys, *given, "--distortion", text)[1] for text in ("-0.15", "-0.1±0.05", "unknown")}
     truth = made.R, made.t
-    assert flat["kind"] == "fundamental" and flat["R"] is None  # a pose of straight lines would be wrong
+    assert flat["kind"] == "fundamental" and flat["R"] is None  # without distortion, the pose would be wrong
     for text, answer in found.items():
         assert answer["camera1"]["model"] == "SIMPLE_RADIAL"
         assert answer["camera1"]["params"][3] == pytest.approx(-0.15, abs=0.03), text

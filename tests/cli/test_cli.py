@@ -75,7 +75,7 @@ def test_unknown_options_show_the_usage_of_their_command(command, capsys):
 
 
 @pytest.mark.parametrize("command", ["train", "bench"])
-def test_commands_of_the_lab_say_where_they_are(command, capsys):
+def test_commands_of_the_lab_name_the_lab(command, capsys):
     assert main([command, "--anything"]) == 2
     assert f"'caransac {command}' is now 'caransac-lab {command}'" in capsys.readouterr().err
 
@@ -97,7 +97,7 @@ def test_unknown_commands_are_refused(capsys):
         (["verify", "database.db", "--min_inliers", "20"], "--min-inliers"),
     ],
 )
-def test_misspelt_options_are_told_which_were_meant(arguments, meant, capsys):
+def test_misspelt_options_get_suggestions(arguments, meant, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
     assert f"; did you mean {meant}?" in capsys.readouterr().err
@@ -107,7 +107,7 @@ def test_misspelt_options_are_told_which_were_meant(arguments, meant, capsys):
     ("start", "module"), [("module", "caransac.cli"), ("module", "numpy"), ("script", "argparse"), ("script", "numpy")]
 )
 def test_an_interrupt_while_the_program_is_loaded_is_one_line(start, module):
-    """A Ctrl-C when some module is imported, under ``python -m caransac`` and under the installed script."""
+    """Ctrl-C during an import, for ``python -m caransac`` and for the installed script."""
     program = f"""
 import os, runpy, signal, sys, time
 class Interrupting:

@@ -1,4 +1,4 @@
-"""``caransac completion``: scripts that know every command and option."""
+"""``caransac completion``: shell scripts that list every command and option."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ def script(capsys, shell):
 
 
 def complete(text, *words):
-    """What bash offers for the last of some words."""
+    """Return the completions that bash offers for the last word."""
     line = " ".join(f"'{word}'" for word in words)
     asked = f"COMP_WORDS=({line}) COMP_CWORD={len(words) - 1}"
     program = f'{text}\n{asked}\n_caransac\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
@@ -36,7 +36,7 @@ def test_bash_completes_commands_options_and_values(capsys):
     assert complete(text, "caransac", "view", "a.jpg", "--no") == ["--no-open"]
     assert complete(text, "caransac", "pose", "a.jpg", "--features", "") == list(installed_features())
     assert complete(text, "caransac", "completion", "z") == ["zsh"]
-    assert complete(text, "caransac", "pose", "--save", "m") == []  # so that bash completes files
+    assert complete(text, "caransac", "pose", "--save", "m") == []  # no completion, so that bash completes file names
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

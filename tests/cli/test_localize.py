@@ -1,4 +1,4 @@
-"""caransac localize, in a small model of rendered views."""
+"""``caransac localize`` on a small model of rendered views."""
 
 import json
 import shutil
@@ -17,17 +17,17 @@ from caransac.io.images import detect, write_image
 from caransac_lab.render import render_views
 
 pytestmark = pytest.mark.slow
-QUERY = 2  # of the views: it is no part of the model
+QUERY = 2  # index of the view that is not in the model
 
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
-    """A folder with the model of four views, its database and the image of a fifth, and the truth about that."""
+    """A folder with the model of four views, its database and the image of a fifth view, and the truth of that view."""
     folder = tmp_path_factory.mktemp("scene")
     views = render_views(5, width=480, height=360, arc_deg=28.0)
     found = [detect(image) for image in views.images]
     model = [number for number in range(5) if number != QUERY]
-    tracks = []  # a point of every match of neighbours
+    tracks = []  # one 3D point for each match of neighbouring views
     for a, b in pairwise(model):
         index1, index2, ratios_sq = match_vectors(found[a][1], found[b][1])
         keep = ratios_sq < 0.64
@@ -109,7 +109,7 @@ def test_an_image_is_localised(scene, capsys):
     assert error_of(entry, views) < 0.5
 
 
-def test_a_page_is_written_and_people_are_told(scene, capsys, tmp_path):
+def test_a_page_is_written_and_its_path_is_printed(scene, capsys, tmp_path):
     folder, _ = scene
     page = tmp_path / "query.html"
     assert main(["localize", str(folder / "sparse"), str(folder / "query.png"), "--html", str(page)]) == 0
@@ -130,11 +130,13 @@ def test_images_of_the_database_need_no_file(scene, capsys):
 def test_a_camera_has_pixel_centres_at_integers_as_in_other_commands(scene, capsys):
     folder, _ = scene
     assert main(["localize", str(folder / "sparse"), "1.png", "--json", "--camera", "432,240,180"]) in (0, 1)
-    assert json.loads(capsys.readouterr().out)["camera"]["params"] == [432, 240.5, 180.5], "COLMAP's, in the answer"
+    assert json.loads(capsys.readouterr().out)["camera"]["params"] == [432, 240.5, 180.5], (
+        "the answer follows COLMAP's convention"
+    )
 
 
 def test_the_refined_camera_of_the_model_comes_before_the_prior_of_the_database(scene, capsys, tmp_path):
-    """The prior is three per cent off; a camera that the model does not have is still that of the database."""
+    """The prior is wrong by 3 %. Cameras that are missing in the model come from the database."""
     folder, views = scene
     database = tmp_path / "database.db"
     shutil.copy(folder / "database.db", database)
@@ -153,13 +155,13 @@ def test_the_refined_camera_of_the_model_comes_before_the_prior_of_the_database(
     assert json.loads(capsys.readouterr().out)["camera"]["focal_deviation"] > 0
 
 
-def test_a_run_continues_where_it_was_interrupted(scene, capsys, tmp_path):
+def test_an_interrupted_run_resumes(scene, capsys, tmp_path):
     folder, _ = scene
     out, queries = tmp_path / "poses.jsonl", ["0.png", "1.png", "3.png"]
     command = ["localize", str(folder / "sparse"), "--out", str(out), "--quiet"]
     assert main([*command, *queries[:2]]) == 0
     first = out.read_text()
-    out.write_text(first + '{"image": "3.png", "relia')  # cut off in the middle of a line
+    out.write_text(first + '{"image": "3.png", "relia')  # an incomplete last line
     assert main([*command, *queries]) == 0
     lines = out.read_text().splitlines()
     assert out.read_text().startswith(first)
@@ -167,7 +169,7 @@ def test_a_run_continues_where_it_was_interrupted(scene, capsys, tmp_path):
     assert capsys.readouterr().out == ""
 
 
-def test_what_is_wrong_is_said(scene, capsys, tmp_path):
+def test_errors_are_named(scene, capsys, tmp_path):
     folder, _ = scene
     query = str(folder / "query.png")
     (tmp_path / "notes.txt").write_text("not poses\n")

@@ -1,4 +1,4 @@
-"""``caransac pose``: from files to answers, and what it says when it cannot."""
+"""``caransac pose``: from files to answers, and its messages on errors."""
 
 import io
 import json
@@ -37,7 +37,7 @@ def files(tmp_path_factory, pair):
 
 @pytest.fixture(scope="module")
 def bare(saved):
-    """The same matches in a text, which knows neither cameras nor sizes."""
+    """The same matches in a text file without cameras and sizes."""
     path, made = saved
     return str(write_matches(Path(path).with_suffix(".txt"), Matches(made.points1, made.points2, made.scores)))
 
@@ -106,7 +106,7 @@ def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
     assert pose_error_deg(answer["R"], answer["t"], pair.R, pair.t) < 0.3
     assert main(["pose", *paths, *FEW]) == 0
     assert re.search(r"camera 1 .* ± .* %, refined; 576.0 px ± 4 % from EXIF", capsys.readouterr().out)
-    PillowImage.fromarray(pair.image2).save(paths[1])  # without
+    PillowImage.fromarray(pair.image2).save(paths[1])  # without EXIF data
     code, answer, err = run_json(capsys, *paths, *FEW)
     assert answer["command"]["camera_sources"] == ["exif", "estimated"]
     assert "no EXIF focal length in b.jpg:" in err
@@ -125,7 +125,7 @@ def test_saved_matches_give_the_same_answer(tmp_path, files, pair, capsys):
     assert (again["R"], again["t"], again["inliers"]) == (answer["R"], answer["t"], answer["inliers"])
 
 
-def test_the_json_is_what_the_result_says_of_itself(saved, capsys):
+def test_the_json_contains_the_dict_of_the_result(saved, capsys):
     matches = read_matches(saved[0])
     _, answer, _ = run_json(capsys, "--matches", saved[0])
     command = answer.pop("command")
@@ -165,7 +165,7 @@ def test_score_kind_key_and_options_reach_the_estimator(tmp_path, saved, capsys)
     assert classical["num_hypotheses"] <= 256
     _, loose, _ = run_json(capsys, "--matches", path, "--max-error", "3")
     assert loose["num_inliers"] > ratio["num_inliers"]
-    assert main(["pose", "--matches", path, "--method", "lm-lo"]) == 0  # without a confidence to print
+    assert main(["pose", "--matches", path, "--method", "lm-lo"]) == 0  # this method has no confidence to print
     assert "confidence" not in capsys.readouterr().out
     h5py = pytest.importorskip("h5py", reason="needs h5py")
     with h5py.File(tmp_path / "m.h5", "w") as file:
@@ -195,7 +195,7 @@ def test_failure_is_exit_code_one_with_a_reason(tmp_path, rng, capsys, rows, cam
     assert answer["R" if camera else "F"] is None
 
 
-def test_repeated_points_determine_nothing(tmp_path, capsys):
+def test_repeated_points_are_degenerate(tmp_path, capsys):
     path = write_matches(tmp_path / "m.txt", Matches(np.ones((20, 2)), np.ones((20, 2))))
     assert main(["pose", "--matches", str(path), "--camera", "500,320,240"]) == 1
     assert "no pose: the 20 matches repeat each other" in capsys.readouterr().err
@@ -226,7 +226,7 @@ def test_an_answer_is_not_lost_when_a_file_cannot_be_written(saved, tmp_path, ca
     assert "is a folder: give the name of a file" in captured.err
 
 
-def test_a_mirrored_image_is_told_of(tmp_path, capsys):
+def test_a_mirrored_image_is_reported(tmp_path, capsys):
     pair = make_pair(300, 0.3, seed=3)
     path = tmp_path / "mirrored.npz"
     write_matches(
@@ -293,7 +293,7 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
-def test_mistakes_say_what_to_do(files, saved, bare, capsys, arguments, message):
+def test_errors_name_a_remedy(files, saved, bare, capsys, arguments, message):
     names = {"{a}": files[0], "{b}": files[1], "{m}": saved[0], "{t}": bare}
     assert main(["pose", *(names.get(word, word) for word in arguments)]) == 2
     err = capsys.readouterr().err
@@ -314,7 +314,7 @@ def test_a_low_confidence_is_exit_code_one_if_asked(tmp_path, saved, rng, capsys
     assert main(["pose", "--matches", saved[0], "--min-confidence", "1", "--html", str(report)]) == 1
     captured = capsys.readouterr()
     assert re.search(r"^caransac: the confidence is [\d.]+, below --min-confidence 1$", captured.err, re.MULTILINE)
-    assert "Pose of camera 2" in captured.out  # the answer is not lost
+    assert "Pose of camera 2" in captured.out  # the answer is printed in spite of the error
     assert report.exists()
 
 
@@ -334,14 +334,14 @@ def test_matches_come_on_standard_input(tmp_path, saved, capsys, monkeypatch, su
     assert "standard input, which is closed" in capsys.readouterr().err
 
 
-def test_quiet_leaves_only_what_went_wrong(tmp_path, bare, files, capsys):
+def test_quiet_prints_only_errors(tmp_path, bare, files, capsys):
     outputs = ["--save", str(tmp_path / "m.npz"), "--html", str(tmp_path / "r.html")]
-    assert main(["pose", "-q", "--matches", bare, *outputs]) == 0  # of unknown cameras
+    assert main(["pose", "-q", "--matches", bare, *outputs]) == 0  # the cameras are unknown
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
     assert (tmp_path / "m.npz").exists()
     assert (tmp_path / "r.html").exists()
-    code, answer, err = run_json(capsys, "--quiet", "--matches", bare)  # which was asked for
+    code, answer, err = run_json(capsys, "--quiet", "--matches", bare)  # JSON is printed in spite of --quiet
     assert (code, err) == (0, "")
     assert "--image-size" in answer["command"]["note"]
     assert main(["pose", "-q", files[0]]) == 2
@@ -379,7 +379,7 @@ def test_reports_are_written(tmp_path, files, saved, capsys):
     text = report.read_text()
     assert "a.png" in text
     assert "data:image/jpeg;base64" in text
-    assert main(["pose", "--matches", saved[0], "--json", "--html", str(report)]) == 0  # over the old one
+    assert main(["pose", "--matches", saved[0], "--json", "--html", str(report)]) == 0  # replaces the old file
     captured = capsys.readouterr()
     json.loads(captured.out)
     assert str(report) in captured.err
@@ -398,8 +398,8 @@ def test_help_has_examples_and_fits_a_terminal(command, capsys, monkeypatch):
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
-def test_a_fundamental_matrix_that_cannot_be_relied_on_is_none(tmp_path, rng, saved, capsys):
-    """Matches at random; as without --fundamental, an answer has a confidence of one half at least."""
+def test_an_unreliable_fundamental_matrix_is_not_returned(tmp_path, rng, saved, capsys):
+    """For random matches, there is no answer. Answers need a confidence of 0.5, with and without --fundamental."""
     size = ("--image-size", "640x480")
     path = write_matches(tmp_path / "m.txt", Matches(*(rng.uniform(0, 480, (2, 200, 2)))))
     for arguments in (("--fundamental",), ("--fundamental", *size), size, ()):
@@ -410,7 +410,7 @@ def test_a_fundamental_matrix_that_cannot_be_relied_on_is_none(tmp_path, rng, sa
     assert main(["pose", "--matches", saved[0], "--fundamental"]) == 0
     assert "Fundamental matrix" in capsys.readouterr().out
     arguments = ["--matches", str(path), "--fundamental", "--method", "lm-lo"]
-    assert main(["pose", *arguments]) == 0  # a method without a confidence is believed
+    assert main(["pose", *arguments]) == 0  # a method without a confidence always gives an answer
 
 
 def test_options_are_not_abbreviated(capsys):

@@ -1,4 +1,4 @@
-"""``caransac view``: a report in the browser, of failures too."""
+"""``caransac view``: opens a report in the browser, also for failures."""
 
 import webbrowser
 
@@ -31,7 +31,7 @@ def test_view_prints_what_pose_prints(tmp_path, saved, capsys):
     expected = capsys.readouterr().out.splitlines()
     assert main(["view", "--matches", saved[0], *out]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[:-2] == expected[:-1]  # all but the time
+    assert printed[:-2] == expected[:-1]  # everything except the time
     assert "confidence" in "".join(expected)
     assert printed[-1] == f"Report: {tmp_path / 'r.html'}"
     assert main(["view", "--matches", saved[0], "--quiet", *out]) == 0
