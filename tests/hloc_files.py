@@ -1,4 +1,4 @@
-"""Files of synthetic pairs as hloc writes them."""
+"""Files of synthetic pairs in hloc's format."""
 
 import h5py
 import numpy as np
@@ -16,7 +16,7 @@ def group(index):
 
 
 def make_files(tmp_path):
-    """Features, matches and pairs as hloc writes them, and cameras in COLMAP's terms; pixels are hloc's."""
+    """Write features, matches and pairs in hloc's format, and cameras in COLMAP's; pixels follow hloc."""
     with h5py.File(tmp_path / "feats.h5", "w") as features, h5py.File(tmp_path / "matches.h5", "w") as matches:
         for index, pair in enumerate(PAIRS):
             rng = np.random.default_rng(index)
@@ -44,7 +44,7 @@ def inputs_of(files):
 
 
 def content(path):
-    """All datasets and attributes but the times."""
+    """Return all datasets and attributes except times."""
     found = {}
     with h5py.File(path) as file:
         file.visititems(lambda name, item: found.update({name: item[()].tobytes() if hasattr(item, "dtype") else None}))

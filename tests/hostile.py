@@ -1,4 +1,4 @@
-"""Valid files, and what a hostile or careless author makes of them: deterministic by a seed."""
+"""Valid files, and damaged or malicious versions of them, determined by a seed."""
 
 import sqlite3
 
@@ -56,7 +56,7 @@ def change_bytes(data, rng):
 
 
 def odd_array(array, rng):
-    """An array like another but for its dtype, shape or numbers."""
+    """Return an array with another dtype, shape or values."""
     array = np.asarray(array)
     kind = rng.integers(9)
     if kind == 0 and array.dtype.kind in "fiu":
@@ -106,7 +106,7 @@ def change_h5(path, rng):
             name = names[int(rng.integers(len(names)))]
             try:
                 _ = file[name]
-            except KeyError:  # the first change has taken it away, or made it a link to nowhere
+            except KeyError:  # the first change removed it, or made it a broken link
                 continue
             array = file[name][()] if isinstance(file[name], h5py.Dataset) else np.zeros(3)
             parts = dict(file[name].attrs)
@@ -119,7 +119,7 @@ def change_h5(path, rng):
 
 
 def put_odd(file, name, array, rng):
-    """Put something else in the place of an array."""
+    """Replace an array by something else."""
     kind = rng.integers(8)
     if kind == 0:
         file[name] = h5py.SoftLink("/" + name.rpartition("/")[0])

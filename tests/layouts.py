@@ -1,4 +1,4 @@
-"""Tiny files of the layouts of data sets, what spoils them, and what is expected of readers then."""
+"""Small files in the layouts of data sets, ways to corrupt them, and the expected errors of readers."""
 
 import h5py
 import numpy as np
@@ -8,7 +8,7 @@ from caransac.geometry import pose_error_deg
 
 
 def write_pair_list(folder, pairs, score_kind=None):
-    """A list in SuperGlue's form with its cache of matches."""
+    """Write a list in SuperGlue's format with its file of matches."""
     lines = []
     with h5py.File(folder / "list.h5", "w") as cache:
         if score_kind:
@@ -33,7 +33,7 @@ def assert_same(read, truth):
 
 
 def write_posebench(path, pair, as_arrays=False):
-    """A file of one pair in posebench's layout; its own files have arrays of one value."""
+    """Write one pair in posebench's layout. posebench's own files store scalars as arrays of one value."""
     shape = [1] if as_arrays else []
     with h5py.File(path, "w") as file:
         group = file.create_group("pair")
@@ -49,7 +49,7 @@ def write_posebench(path, pair, as_arrays=False):
 
 
 def spoil(path, key, value):
-    """Put a value into the middle of an array of an h5 file."""
+    """Replace the middle value of an array in an h5 file."""
     with h5py.File(path, "r+") as file:
         array = file[key][()]
         array.flat[array.size // 2] = value
@@ -66,7 +66,7 @@ not_finite = pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 
 
 def write_scene(folder, rng, num_images=4, num_points=150, wrong=0.2):
-    """A scene of the RANSAC Tutorial's layout whose images see the same points: its true poses and points."""
+    """Write a scene in the RANSAC Tutorial's layout, whose images show the same points. Return poses and points."""
     folder.mkdir(parents=True)
     points = rng.uniform(-1, 1, (num_points, 3)) * (2, 1.5, 1)
     K = np.array([[800.0, 0, 320], [0, 800, 240], [0, 0, 1]])

@@ -1,4 +1,4 @@
-"""Cameras in a text, a dictionary, a matrix, a COLMAP database; and what can be asked of one that was taken."""
+"""Cameras from a text, a dictionary, a matrix or a COLMAP database, and the methods of accepted cameras."""
 
 import harness
 import numpy as np

@@ -1,4 +1,4 @@
-"""COLMAP databases: raw bytes, or tables with odd values; every pair is read."""
+"""COLMAP databases: raw bytes, or tables with unusual values. Every pair is read."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""HDF5 files made of odd datasets: matches of one pair, and hloc's features and matches, verified pair by pair."""
+"""HDF5 files with unusual datasets: matches of one pair, and hloc's features and matches, which are verified."""
 
 from pathlib import Path
 
@@ -11,7 +11,8 @@ with harness.instrument():
     from caransac.verification.hloc import HlocFiles
     from caransac.verification.pair_records import BadPairError
 
-REFUSED = TypeError, ValueError, OSError, KeyError, RuntimeError, SystemError  # by h5py, to write it
+# Errors of h5py that refuse to write a value.
+REFUSED = TypeError, ValueError, OSError, KeyError, RuntimeError, SystemError
 PAIR_NAMES = ("x1", "x2", "scores", "matches", "a/x1", "a/x2", "a/scores", "a/b", "b")
 HLOC_NAMES = ("a.jpg/keypoints", "b.jpg/keypoints", "a.jpg/image_size", "a.jpg/b.jpg/matches0")
 HLOC_NAMES += ("a.jpg/b.jpg/matching_scores0", "a.jpg_b.jpg/matches0", "a.jpg", "b.jpg")

@@ -1,4 +1,4 @@
-"""Matches in npz files: raw bytes, or archives of odd arrays under the names that are read."""
+"""Matches in npz files: raw bytes, or archives with unusual arrays under the expected names."""
 
 import io
 import zipfile
@@ -30,7 +30,7 @@ def one_input(data: bytes) -> None:
 
 def _member(decisions: harness.Decisions) -> bytes:
     kind = decisions.number(4)
-    if kind == 0:  # a header and what follows, as the fuzzer likes it
+    if kind == 0:  # an arbitrary header and content
         return b"\x93NUMPY\x01\x00" + decisions.take(decisions.number(200))
     if kind == 1:
         return _stored(np.array(decisions.choose(("ratio", "confidence", "SIMPLE_PINHOLE", "OPENCV", "FISHEYE", ""))))

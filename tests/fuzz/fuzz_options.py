@@ -1,4 +1,4 @@
-"""Options of any kind, and a small estimate with those that are taken."""
+"""Arbitrary options, and a small estimate with those that are accepted."""
 
 import dataclasses
 

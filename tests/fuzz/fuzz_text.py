@@ -1,4 +1,4 @@
-"""Texts: matches, lists of pairs, and cameras of hloc."""
+"""Text files: matches, pair lists, and hloc's cameras."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ with harness.instrument():
 
 
 def _read_list(path: Path) -> None:
-    h5py.File(path.with_suffix(".h5"), "w").close()  # no matches: the first line that is understood ends it
+    h5py.File(path.with_suffix(".h5"), "w").close()  # no matches, so the first valid line ends the run
     list(read_pair_list(path))
 
 

@@ -1,4 +1,4 @@
-"""Files of weights: the package's own with a few arrays changed, and a small estimate with what is taken."""
+"""Weights files: those of the package with a few arrays changed, and a small estimate with accepted ones."""
 
 import functools
 import zipfile

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing with atheris: `python tests/fuzz/<harness>.py [libFuzzer's options] [corpus]`.
 
-A harness is a module with ``one_input(data)``, which gives some bytes to a part of caransac in its own way. Whatever
-they are, the part must answer or raise what it promises, `REFUSALS`; anything else is a finding.
+A harness is a module with ``one_input(data)``, which passes bytes to one part of caransac. For any bytes, this part
+must return a result or raise one of `REFUSALS`. Everything else is a finding.
 """
 
 import shutil
@@ -28,41 +28,41 @@ class Decisions:
         self._data, self._at = data, 0
 
     def take(self, count: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         taken = self._data[self._at : self._at + count]
         self._at += count
         return taken.ljust(count, b"\0")
 
     def rest(self) -> bytes:
-        """All bytes that are left."""
+        """Return all remaining bytes."""
         return self._data[self._at :]
 
     def number(self, below: int) -> int:
-        """An integer from 0 on."""
+        """Return an integer from 0 to `below` - 1."""
         return self.take(1)[0] % below
 
     def choose(self, options: Sequence[Choice]) -> Choice:
-        """One of them."""
+        """Return one of the options."""
         return options[self.number(len(options))]
 
     def real(self) -> float:
-        """Any number, often a special one."""
+        """Return any number, often a special one."""
         if self.number(2):
             return self.choose(NUMBERS)
         return float(struct.unpack("<d", self.take(8))[0])
 
     def text(self) -> str:
-        """A few characters of any kind."""
+        """Return a few characters of any kind."""
         return self.take(self.number(12)).decode("utf-8", "replace")
 
     def array(self) -> np.ndarray:
-        """An array of any type and a small shape."""
+        """Return an array of any type with a small shape."""
         dtype = np.dtype(self.choose(DTYPES))
         shape = tuple(self.choose(LENGTHS) for _ in range(self.number(4)))
         return np.frombuffer(self.take(int(np.prod(shape)) * dtype.itemsize), dtype).reshape(shape).copy()
 
     def sensible_array(self, *shape: int) -> np.ndarray:
-        """An array of single-precision numbers, few of them odd: a reader gets further with it."""
+        """Return an array of mostly ordinary numbers, which readers process further than arbitrary ones."""
         count = int(np.prod(shape))
         values = np.frombuffer(self.take(2 * count), "<i2").astype(float).reshape(shape) / 16
         if count and self.number(2):
@@ -79,18 +79,18 @@ def with_file(data: bytes, suffix: str, read: Callable[[Path], object]) -> None:
 
 
 def refusing(call: Callable[[], object]) -> None:
-    """A call that may raise what is promised, and nothing else."""
+    """Make a call that may raise only `REFUSALS`."""
     with np.errstate(all="ignore"):
         try:
             call()
-        except np.linalg.LinAlgError:  # a ValueError that nobody has promised
+        except np.linalg.LinAlgError:  # this subclass of ValueError is not an allowed error
             raise
         except REFUSALS:
             return
 
 
 class folder:  # noqa: N801  # used like a function
-    """A folder in memory where there is one, gone afterwards."""
+    """A temporary folder, in memory if possible."""
 
     def __enter__(self) -> Path:
         fast = Path("/dev/shm")
@@ -102,16 +102,16 @@ class folder:  # noqa: N801  # used like a function
 
 
 def fuzz(one_input: Callable[[bytes], None]) -> None:
-    """Run a harness until the time is over or something is found."""
+    """Run a harness until the time limit or the first finding."""
     import atheris
 
-    # Where corpora are merged, libFuzzer starts the first argument again, in a shell.
+    # When corpora are merged, libFuzzer starts the first argument again in a shell.
     atheris.Setup([f"{sys.executable} {sys.argv[0]}", *sys.argv[1:]], one_input)
     atheris.Fuzz()
 
 
 def instrument() -> object:
-    """What to import the part under: its branches then guide the fuzzer. Without atheris, nothing."""
+    """Return a context for importing the tested part, so that its branches guide the fuzzer; empty without atheris."""
     try:
         import atheris
     except ImportError:

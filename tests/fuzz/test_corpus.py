@@ -1,4 +1,4 @@
-"""Every input that the fuzzers have kept is answered as promised, in plain Python and on every run of the tests."""
+"""All stored inputs of the fuzzers give a result or an allowed error, in plain Python."""
 
 import importlib
 from pathlib import Path
@@ -12,7 +12,7 @@ HARNESSES = sorted(path.stem for path in FOLDER.glob("fuzz_*.py"))
 
 
 @pytest.mark.parametrize("name", HARNESSES)
-@pytest.mark.filterwarnings("ignore")  # what a library says of odd bytes
+@pytest.mark.filterwarnings("ignore")  # libraries warn about unusual bytes
 def test_kept_inputs_are_answered(name, monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     harness = importlib.import_module(name)

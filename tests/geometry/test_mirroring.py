@@ -1,4 +1,4 @@
-"""Mirrored images are told from such as cameras take them."""
+"""Mirrored images are distinguished from ordinary ones."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_depth_confuses_some_neighbourhoods_and_not_most():
         assert mirrored_share(pair.points1, pair.points2) < 0.5 < mirrored_share(pair.points1, -pair.points2[:, ::-1])
 
 
-def test_few_points_and_points_on_a_line_say_nothing(rng):
+def test_few_points_and_points_on_a_line_give_no_mirroring(rng):
     points = rng.uniform(0, 100, (15, 2))
     assert mirrored_share(points, points) is None
     line = np.outer(np.arange(50.0), [1, 2])

@@ -19,18 +19,19 @@ def test_a_sideways_move_shifts_near_points_more_than_far_ones(baseline):
     near = rng.random((400, 1)) < 0.7
     seen = np.where(near, 4.0, 1e6) * turned / turned[:, 2:] + (baseline, 0, 0)
     points1, points2 = CAMERA.rays_to_pixels(rays), CAMERA.rays_to_pixels(seen[:, :2] / seen[:, 2:])
-    for start in (R, R @ rotation_from_vector([0, 0.05, 0])):  # whatever the rotation of the pose
+    for start in (R, R @ rotation_from_vector([0, 0.05, 0])):  # the rotation of the pose must not matter
         found = median_parallax_px(start, points1, points2, CAMERA, CAMERA)
-        assert found < 0.3 * 800 * baseline / 4 + 1e-3  # a rotation follows the near ones
+        assert found < 0.3 * 800 * baseline / 4 + 1e-3  # the best rotation follows the near points
     far = np.flatnonzero(~near[:, 0])[:100]
-    half = np.concatenate([far, np.flatnonzero(near[:, 0])[:100]])  # half near, half far: in the middle of both
+    # With half of the points near and half far, the best rotation is between both.
+    half = np.concatenate([far, np.flatnonzero(near[:, 0])[:100]])
     found = median_parallax_px(R, points1[half], points2[half], CAMERA, CAMERA)
     assert found <= 800 * baseline / 4 + 1e-3
     assert found >= 0.2 * 800 * baseline / 4 - 1e-3
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.02, 0.5])
-def test_a_turn_has_none_whatever_the_rotation_of_the_pose(angle):
+def test_a_pure_rotation_has_no_parallax_for_any_pose(angle):
     R = rotation_from_vector([0.1, angle, -0.05])
     rays = np.random.default_rng(1).uniform(-0.3, 0.3, (100, 2))
     turned = homogeneous(rays) @ R.T
@@ -39,7 +40,7 @@ def test_a_turn_has_none_whatever_the_rotation_of_the_pose(angle):
     assert median_parallax_px(wrong, points1, points2, CAMERA, CAMERA) < 1e-6
 
 
-def test_without_a_point_in_front_there_is_none():
+def test_without_a_point_in_front_there_is_no_parallax():
     behind = rotation_from_vector([0, np.pi, 0])
     assert median_parallax_px(behind, np.full((2, 2), 400.0), np.full((2, 2), 400.0), CAMERA, CAMERA) is None
     assert median_parallax_px(np.eye(3), np.empty((0, 2)), np.empty((0, 2)), CAMERA, CAMERA) is None

@@ -1,4 +1,4 @@
-"""The same lines against OpenCV, PoseLib and pycolmap, and against ours, for absolute poses."""
+"""Absolute poses: the same calls of OpenCV, PoseLib and pycolmap, and of our drop-ins."""
 
 import cv2
 import numpy as np
@@ -132,7 +132,7 @@ def test_poselib_refines_the_focal_length():
     assert info["covariance"].shape == (7, 7) and info["confidence"] is not None
 
 
-def test_poselib_says_so_where_there_is_nothing():
+def test_poselib_reports_a_failure_without_a_pose():
     pose, info = our_poselib.estimate_absolute_pose(NOTHING.points2d[:2], NOTHING.points3d[:2], DICT)
     assert not info["success"] and info["num_inliers"] == 0 and not pose.t.any()
     with pytest.raises(ValueError, match="max_reproj_eror"):
@@ -173,7 +173,7 @@ def test_pycolmap(module, name, options):
 
 
 @pycolmaps
-def test_pycolmap_returns_a_covariance_that_tells_the_scatter(module):
+def test_the_covariance_for_pycolmap_agrees_with_the_scatter(module):
     found = module.estimate_and_refine_absolute_pose(
         QUERY.points2d, QUERY.points3d, pycolmap.Camera(**DICT), {"ransac": {"max_error": 3.0}}, {}, True
     )
@@ -202,7 +202,7 @@ def test_pycolmap_estimates_an_unknown_focal_length():
     assert camera.params[0] == pytest.approx(QUERY.camera.fx, rel=0.02)
 
 
-def test_pycolmap_refuses_what_it_cannot_do():
+def test_unsupported_arguments_of_pycolmap_are_refused():
     call = our_pycolmap.estimate_and_refine_absolute_pose
     assert call(QUERY.points2d[:2], QUERY.points3d[:2], DICT) is None
     for wrong in ({"ransak": {}}, {"ransac": {"max_eror": 1.0}}):

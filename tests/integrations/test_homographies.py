@@ -1,4 +1,4 @@
-"""Homographies: the same lines against OpenCV, PoseLib and pycolmap, and against ours."""
+"""Homographies: the same calls of OpenCV, PoseLib and pycolmap, and of our drop-ins."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ SAME = np.ones((50, 2))
 
 
 def check(found):
-    """A homography is right where it moves the corners of the image to where they belong."""
+    """Assert that a homography moves the corners of the image to their true positions."""
     corners = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]]) * SIZE
     moved = homogeneous(corners) @ found.T
     assert np.linalg.norm(moved[:, :2] / moved[:, 2:] - transfer(corners), axis=1).max() < 2

@@ -1,4 +1,4 @@
-"""Numbers that no float holds, and arrays in the place of numbers, as settings of the drop-ins: errors name them."""
+"""Settings of the drop-ins that are too large for a float, or arrays instead of numbers: errors name them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The same lines against cv2 and against ours."""
+"""The same calls of cv2 and of our drop-in."""
 
 import subprocess
 import sys
@@ -108,7 +108,7 @@ def test_homogeneous_points_of_a_fundamental_matrix(module, shape):
 
 
 @both
-def test_homogeneous_points_at_infinity_break_nothing(module):
+def test_homogeneous_points_at_infinity_are_accepted(module):
     points1 = homogeneous(PAIR.points1)
     points1[:3, 2] = 0
     F, mask = module.findFundamentalMat(points1, PAIR.points2)
@@ -188,7 +188,7 @@ def test_a_mask_passed_in_is_filled(module, shape):
 
 
 @both
-def test_a_mask_that_does_not_fit_is_left_alone(module):
+def test_a_mask_of_the_wrong_shape_is_not_changed(module):
     for given in (np.zeros((5, 1), np.uint8), np.zeros((400, 1), bool)):
         _, mask = module.findEssentialMat(PAIR.points1, PAIR.points2, K, mask=given)
         assert mask is not given
@@ -242,7 +242,7 @@ def test_a_failure_clears_the_mask():
 
 
 def line_distances(F, points1, points2):
-    """The larger of a match's distances to its two epipolar lines, in pixels."""
+    """Return the larger distance in pixels of each match to its two epipolar lines."""
     lines2, lines1 = homogeneous(points1) @ F.T, homogeneous(points2) @ F
     error = np.abs(np.sum(homogeneous(points2) * lines2, axis=1))
     return error / np.minimum(np.linalg.norm(lines1[:, :2], axis=1), np.linalg.norm(lines2[:, :2], axis=1))
@@ -255,7 +255,7 @@ def test_thresholds_mean_the_same(module, threshold):
     points = pair.points1, pair.points2
     E, mask = module.findEssentialMat(*points, K, cv2.RANSAC, 0.999, threshold)
     within = sampson_sq(fundamental_from_essential(E, K, K), *points) <= threshold**2
-    assert (within == mask.ravel()).mean() > 0.99  # ours leaves out what lies behind a camera
+    assert (within == mask.ravel()).mean() > 0.99  # ours also rejects points behind a camera
     F, mask = module.findFundamentalMat(*points, cv2.USAC_DEFAULT, threshold, 0.999)
     assert ((sampson_sq(F, *points) <= threshold**2) == mask.ravel()).mean() > 0.999
     F, mask = module.findFundamentalMat(*points, cv2.FM_RANSAC, threshold, 0.999)
@@ -341,7 +341,7 @@ def test_a_mask_that_cannot_be_written_is_named():
 
 @both
 def test_no_limit_of_iterations(module):
-    """The largest integer of C, as scripts say that there is none."""
+    """The largest integer of C, which scripts use for "no limit"."""
     E, _ = module.findEssentialMat(PAIR.points1, PAIR.points2, K, cv2.RANSAC, 0.999, 1.0, 2**31 - 1)
     assert E.shape == (3, 3)
     F, _ = module.findFundamentalMat(PAIR.points1, PAIR.points2, cv2.FM_RANSAC, 1.0, 0.99, 2**31 - 1)

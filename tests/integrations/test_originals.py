@@ -1,4 +1,4 @@
-"""Change the import, keep the rest: whole scripts as others write them, against the original and the drop-in."""
+"""Only the import changes: complete scripts run with the original library and with our drop-in."""
 
 import importlib
 import subprocess
@@ -17,7 +17,7 @@ from caransac.integrations import pycolmap as pycolmap_drop_in
 from caransac.synthetic import make_pair
 from caransac_lab.render import render_pair
 
-# What each drop-in answers in place of the original, and how to install that.
+# Original library, names that the drop-in replaces, and the package to install.
 REPLACED = {
     opencv: (
         cv2,
@@ -46,7 +46,7 @@ drop_ins = pytest.mark.parametrize("drop_in", REPLACED, ids=lambda module: modul
 
 
 def run(script, module, **given):
-    """The variables that a script leaves behind which imports a module as LIBRARY."""
+    """Run a script that imports a module as LIBRARY. Return its variables."""
     scope = {**given, "np": np}
     exec(script.replace("LIBRARY", module), scope)
     return scope
@@ -182,12 +182,12 @@ def test_every_other_name_is_the_originals(drop_in):
         assert getattr(drop_in, name) is not getattr(original, name)
     with pytest.raises(AttributeError, match="no_such_thing"):
         _ = drop_in.no_such_thing
-    assert not hasattr(drop_in, "__path__"), "a module, not a package"
+    assert not hasattr(drop_in, "__path__"), "the drop-in is a module, not a package"
 
 
 @pytest.mark.slow
 @drop_ins
-def test_without_the_original_a_missing_name_says_what_to_install(drop_in):
+def test_without_the_original_a_missing_name_names_the_package(drop_in):
     original, _, package = REPLACED[drop_in]
     program = f"""
 import sys

@@ -1,4 +1,4 @@
-"""The same lines against poselib and against ours."""
+"""The same calls of poselib and of our drop-in."""
 
 import subprocess
 import sys
@@ -66,7 +66,7 @@ def test_relative_pose(module, call):
     assert np.array_equal(pose.Rt, np.column_stack([pose.R, pose.t]))
     assert np.allclose(pose.center(), -pose.R.T @ pose.t)
     same = poselib.CameraPose()
-    same.q, same.t = pose.q, pose.t  # ours becomes theirs
+    same.q, same.t = pose.q, pose.t  # our pose can be converted to theirs
     assert np.allclose(same.R, pose.R)
 
 
@@ -122,10 +122,11 @@ def test_a_shared_focal_needs_no_principal_point_and_its_cameras_are_taken(modul
     assert pose_error_deg(pose.R, pose.t, PAIR.R, PAIR.t) < 2
 
 
-def test_a_shared_focal_says_how_sure_it_is():
+def test_a_shared_focal_length_has_a_deviation():
     pair, _ = ours.estimate_shared_focal_relative_pose(*POINTS, PAIR.camera1.params[1:], scores=PAIR.scores,
                                                        score_kind="ratio")  # fmt: skip
-    assumed = replace(caransac.Camera.of_unknown_focal(1024, 768), distortion_deviation=0.0)  # PoseLib knows no lens
+    # PoseLib has no distortion here.
+    assumed = replace(caransac.Camera.of_unknown_focal(1024, 768), distortion_deviation=0.0)
     expected = caransac.estimate_relative_pose(
         *POINTS, assumed, assumed, same_camera=True, scores=PAIR.scores, score_kind="ratio"
     )
@@ -175,7 +176,7 @@ def test_settings_mean_the_same(settings, options):
     expected = caransac.estimate_relative_pose(*POINTS, CAMERA, CAMERA, options=told)
     for keywords in ({"ransac_opt": settings}, {"opt": settings}):
         pose, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, **keywords)
-        np.testing.assert_allclose(pose.R, expected.R, rtol=0, atol=1e-14)  # by way of a quaternion
+        np.testing.assert_allclose(pose.R, expected.R, rtol=0, atol=1e-14)  # the conversion to a quaternion rounds
         assert np.array_equal(pose.t, expected.t)
         assert info["iterations"] == expected.num_hypotheses
         assert info["inliers"] == expected.inliers.tolist()
@@ -184,7 +185,7 @@ def test_settings_mean_the_same(settings, options):
     assert np.array_equal(F, expected.F)
 
 
-# What poselib.RansacOptions() and poselib.BundleOptions() of version 3.0 return.
+# Values of poselib.RansacOptions() and poselib.BundleOptions() in version 3.0.
 RANSAC_3 = {
     "max_iterations": 100_000,
     "min_iterations": 1000,
@@ -244,9 +245,9 @@ def test_too_few_points(module, count):
     assert info["inliers"] == [False] * count
     assert info["model_score"] == sys.float_info.max
     assert type(info["inlier_ratio"]) is float
-    # What scripts do with any answer, posebench's among them.
+    # Scripts such as posebench's use these values without a check.
     assert np.array_equal(pose.R, np.eye(3)) and np.array_equal(pose.t, np.zeros(3))
-    if module is ours:  # of these, poselib's hold what memory happens to
+    if module is ours:  # poselib returns uninitialised memory for these
         assert not info["success"] and info["confidence"] == 0
         shared, info = ours.estimate_shared_focal_relative_pose(*points)
         assert np.array_equal(shared.pose.Rt, np.eye(3, 4)) and shared.camera1.focal() > 0
@@ -264,7 +265,7 @@ def test_no_limit_of_iterations(module):
 
 
 def test_a_list_of_no_points():
-    """An empty list, which poselib itself refuses."""
+    """An empty list, which poselib itself rejects."""
     pose, info = ours.estimate_relative_pose([], [], CAMERA, CAMERA)
     assert np.array_equal(pose.Rt, np.eye(3, 4)) and info["inliers"] == []
     assert not ours.estimate_homography([], [])[1]["success"]
@@ -322,7 +323,7 @@ def test_mistakes_raise(arguments, keywords, message):
         ours.estimate_relative_pose(*arguments, **keywords)
 
 
-def test_initial_models_help_as_they_do_in_poselib():
+def test_initial_models_have_the_same_effect_as_in_poselib():
     hard = make_pair(400, outlier_ratio=0.93, seed=3)
     points, few = (hard.points1, hard.points2), {"max_iterations": 8, "min_iterations": 8}
     near, K = poselib.CameraPose(), hard.camera1.K

@@ -1,4 +1,4 @@
-"""The same lines against pycolmap and against ours."""
+"""The same calls of pycolmap and of our drop-in."""
 
 import subprocess
 import sys

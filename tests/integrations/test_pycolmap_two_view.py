@@ -1,4 +1,4 @@
-"""Two-view geometries: the same lines against pycolmap and against ours."""
+"""Two-view geometries: the same calls of pycolmap and of our drop-in."""
 
 import sqlite3
 from contextlib import closing
@@ -24,13 +24,13 @@ calls = pytest.mark.parametrize("name", ["estimate_two_view_geometry", "estimate
 
 
 def true_matches(geometry, rows=ROWS):
-    """Share of the matches that a geometry sorts into right and wrong as they are."""
+    """Return the share of matches that a geometry classifies correctly."""
     found = {tuple(match) for match in geometry.inlier_matches}
     return np.mean([(tuple(match) in found) == right for match, right in zip(rows, PAIR.inliers, strict=True)])
 
 
 def parallax(pair):
-    """Median angle in radians at which the two true rays of a right match meet."""
+    """Return the median angle in radians between the true rays of right matches."""
     rays1, rays2 = (
         homogeneous(pair.camera1.pixels_to_rays(points[pair.inliers])) for points in (pair.points1, pair.points2)
     )
@@ -150,7 +150,7 @@ def test_settings_reach_the_estimator():
 
 
 def geometry_of(module, points1, points2, camera=KNOWN, **settings):
-    """The config and the inlier matches of matches row to row."""
+    """Return the configuration and the inlier matches if row i of both images matches."""
     options = pycolmap.TwoViewGeometryOptions()
     options.ransac.random_seed = 0
     for name, value in settings.items():
@@ -161,7 +161,7 @@ def geometry_of(module, points1, points2, camera=KNOWN, **settings):
 
 
 SECOND = make_pair(200, outlier_ratio=0.1, seed=2)
-BORDER = np.random.default_rng(5).uniform((50, 680), (900, 720), (200, 2))  # where a watermark is
+BORDER = np.random.default_rng(5).uniform((50, 680), (900, 720), (200, 2))  # position of a watermark
 UNMARKED = Config.PLANAR, Config.PANORAMIC, Config.PLANAR_OR_PANORAMIC, Config.CALIBRATED
 SHAKEN = BORDER + np.random.default_rng(6).normal(0, 0.3, BORDER.shape)
 
@@ -178,8 +178,8 @@ def test_several_models_explain_the_matches_one_after_the_other(module):
     assert config == Config.CALIBRATED and len(found) < 300
 
 
-def test_models_by_chance_are_none_of_several():
-    """pycolmap goes on until nearly all matches are explained, by four models and more."""
+def test_random_models_do_not_count_as_several_models():
+    """pycolmap continues until four or more models explain nearly all matches."""
     for pair in (PAIR, make_pair(800, outlier_ratio=0.7, seed=3)):
         one, several = (
             geometry_of(ours, pair.points1, pair.points2, multiple_models=several) for several in (False, True)
@@ -214,7 +214,7 @@ def test_watermarks_are_detected(module, move):
 
 
 @both
-def test_watermarks_are_none_of_several_models_unless_asked_for(module):
+def test_watermarks_do_not_count_as_models_by_default(module):
     points1, points2 = np.concatenate([SECOND.points1, BORDER]), np.concatenate([SECOND.points2, SHAKEN])
     config, found = geometry_of(module, points1, points2, multiple_models=True)
     assert config == Config.CALIBRATED and found.max() < 200
@@ -234,7 +234,8 @@ def test_a_homography_can_be_forced(module):
     assert plane.corner_error_px(result.H) < 2 and result.E is None
     assert geometry_of(module, PAIR.points1[:12], PAIR.points2[:12], force_H_use=True)[0] == Config.DEGENERATE
     config, found = geometry_of(module, PAIR.points1, PAIR.points2, force_H_use=True, min_inlier_ratio=0.0)
-    assert config == Config.PLANAR_OR_PANORAMIC and len(found) < 100  # points with depth
+    # The points have depth, so a homography explains few.
+    assert config == Config.PLANAR_OR_PANORAMIC and len(found) < 100
 
 
 @pytest.mark.parametrize(
@@ -289,7 +290,7 @@ def test_verify_matches_verifies_the_listed_pairs(module, database, tmp_path):
     assert geometry_rows(database) == {pair_id(0): Config.CALIBRATED.value, pair_id(2): Config.CALIBRATED.value}
     first = geometry_rows(database)
     module.verify_matches(str(database), str(listed), pycolmap.TwoViewGeometryOptions(min_num_inliers=1000))
-    assert geometry_rows(database) == first, "what is there stays"
+    assert geometry_rows(database) == first, "existing geometries are kept"
 
 
 def test_verify_matches_leaves_out_unknown_images_with_a_warning(database, tmp_path):
@@ -300,7 +301,7 @@ def test_verify_matches_leaves_out_unknown_images_with_a_warning(database, tmp_p
     assert geometry_rows(database) == {pair_id(1): Config.CALIBRATED.value}
 
 
-def test_names_that_are_not_in_utf_8_stop_nothing(database, tmp_path):
+def test_names_with_invalid_utf_8_are_accepted(database, tmp_path):
     (tmp_path / "pairs.txt").write_text("scene/003.png scene/004.png\n")
     execute(database, "UPDATE images SET name = CAST(x'636166e92e6a7067' AS TEXT) WHERE image_id = 1")
     ours.verify_matches(database, tmp_path / "pairs.txt")
@@ -315,12 +316,12 @@ def test_verify_matches_stops_when_cancelled(tmp_path):
     token = pycolmap.CancellationToken()
     token.cancel()
     ours.verify_matches(database, tmp_path / "pairs.txt", None, token)
-    assert 0 < len(geometry_rows(database)) < 40, "a batch that was begun is written"
+    assert 0 < len(geometry_rows(database)) < 40, "a started batch is written"
     ours.verify_matches(database, tmp_path / "pairs.txt", None, pycolmap.CancellationToken())
     assert len(geometry_rows(database)) == 40
 
 
-def test_verify_matches_refuses_what_it_cannot_do(database, tmp_path):
+def test_verify_matches_refuses_unsupported_arguments(database, tmp_path):
     (tmp_path / "pairs.txt").write_text("scene/001.png scene/002.png\n")
     for name in ("min_inlier_ratio", "force_H_use", "multiple_models", "filter_stationary_matches"):
         with pytest.raises(ValueError, match=f"options: {name} must be off"):

@@ -1,4 +1,4 @@
-"""What other libraries return, as matches: their own objects where they are installed, else the published shapes."""
+"""Output of other libraries as matches: their own objects if installed, otherwise objects of the published shapes."""
 
 import cv2
 import numpy as np
@@ -112,7 +112,7 @@ def test_local_affine_frames(points, indices):
 
 
 def light_glue(points, indices):
-    """What the extractor and LightGlue return before the batch of one is taken away."""
+    """Return the output of the extractor and of LightGlue, including the batch dimension of one."""
     features = [
         {
             "keypoints": torch.tensor(each)[None],
@@ -144,7 +144,7 @@ def test_dictionaries_of_light_glue(points, indices):
     same(caransac.matches_from(*alone, single["matches"], scores=single["scores"], score_kind="confidence"), *chosen)
     merged = found | {f"keypoints{n}": each["keypoints"] for n, each in enumerate(features)}
     same(caransac.matches_from(merged), *chosen)
-    del merged["matches"], merged["scores"]  # SuperGlue and glue-factory have an entry per keypoint alone
+    del merged["matches"], merged["scores"]  # SuperGlue and glue-factory have only one entry per keypoint
     order = np.argsort(indices[:, 0])
     same(caransac.matches_from(merged), *(each[order] for each in chosen))
 
@@ -162,7 +162,7 @@ def test_dictionaries_of_matched_points(points):
 
 
 def warp_of(pair, size, shape=(60, 80)):
-    """The warp of a scene's matches, as RoMa would draw it: (H, W, 4), and the certainty of each cell."""
+    """Create a warp like RoMa's from the matches of a scene: (H, W, 4), and the certainty of each cell."""
     rows = np.zeros((shape[0] * shape[1], 4))
     certainty = np.zeros(len(rows))
     count = len(pair.points1)
@@ -189,7 +189,7 @@ def test_warps_become_matches_in_pixels():
     assert len(drawn[0].points1) == 500 == len(np.unique(drawn[0].points1, axis=0))
     assert np.array_equal(drawn[0].points1, drawn[1].points1) and not np.array_equal(drawn[0].points1, drawn[2].points1)
     share = (all_of_them.scores == 0.9).mean()
-    assert (drawn[0].scores == 0.9).mean() > share + 0.05, "the certain ones are drawn more often"
+    assert (drawn[0].scores == 0.9).mean() > share + 0.05, "certain matches are drawn more often"
     sampled = warp.reshape(-1, 4)[:100], certainty.ravel()[:100]
     same(
         caransac.matches_from_warp(*sampled, image_size1=size, image_size2=size),

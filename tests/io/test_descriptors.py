@@ -1,4 +1,4 @@
-"""Nearest neighbours and their ratios, against the full matrix of distances."""
+"""Nearest neighbours and their ratios, compared with the complete distance matrix."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_the_products_at_a_time_are_bounded(rng, monkeypatch):
     assert sum(rows for rows, _ in blocks) == 300
     for found, expected in zip(descriptors.match_vectors(vectors1, vectors2), whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4)
-    monkeypatch.setattr(descriptors, "MOST_PRODUCTS", 1)  # fewer than one descriptor's
+    monkeypatch.setattr(descriptors, "MOST_PRODUCTS", 1)  # less than the products of one descriptor
     assert len(descriptors.match_vectors(vectors1, vectors2)[0]) == len(whole[0])
 
 
@@ -41,12 +41,12 @@ def test_a_single_candidate_has_ratio_one():
 
 
 @pytest.mark.parametrize("block", [7, 1024])
-def test_ratios_are_those_of_the_full_distance_matrix(rng, monkeypatch, block):
+def test_ratios_match_the_full_distance_matrix(rng, monkeypatch, block):
     monkeypatch.setattr(descriptors, "BLOCK", block)
     first, second = rng.integers(0, 120, (1100, 128), np.uint8), rng.integers(0, 120, (150, 128), np.uint8)
     partners = rng.integers(0, 150, 1100)
     first[:5] = second[partners[:5]]  # an exact match
-    second[partners[1] - 1] = second[partners[1]]  # and one with an exact rival
+    second[partners[1] - 1] = second[partners[1]]  # one of them has a second exact match
     distances = np.sqrt(((first[:, None].astype(int) - second[None, :]) ** 2).sum(axis=2))
     own = distances[np.arange(1100), partners].copy()
     distances[np.arange(1100), partners] = np.inf
@@ -57,7 +57,7 @@ def test_ratios_are_those_of_the_full_distance_matrix(rng, monkeypatch, block):
     assert descriptors.match_ratios(first[:3], second[:1], [0, 0, 0]).tolist() == [1, 1, 1]
 
 
-def test_both_ratios_are_the_same_where_both_are_defined(rng):
+def test_both_ratios_are_equal_if_both_are_defined(rng):
     vectors1, vectors2 = (rng.choice([-1, 1], (count, 64)).astype(np.float32) for count in (40, 50))
     index1, index2, ratios_sq = descriptors.match_vectors(vectors1, vectors2)
     np.testing.assert_allclose(

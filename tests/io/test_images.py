@@ -67,7 +67,7 @@ TURNS = {
 }
 
 
-def test_files_that_are_no_images_say_so(tmp_path):
+def test_files_that_are_not_images_are_refused(tmp_path):
     (tmp_path / "text.jpg").write_text("hello")
     (tmp_path / "empty.png").write_bytes(b"")
     with pytest.raises(FileNotFoundError, match=r"no such image: .*none\.jpg"):
@@ -83,10 +83,10 @@ def test_files_that_are_no_images_say_so(tmp_path):
     ("exif", "focal"),
     [
         ({}, None),
-        ({Base.FocalLengthIn35mmFilm: 50}, 50 * 1000 / np.hypot(36, 24)),  # an image with a diagonal of 1000 pixels
+        ({Base.FocalLengthIn35mmFilm: 50}, 50 * 1000 / np.hypot(36, 24)),  # the image has a diagonal of 1000 pixels
         ({Base.FocalLengthIn35mmFilm: 0}, None),
         ({Base.FocalLength: 5.0}, None),
-        ({Base.FocalLength: 5.0, Base.FocalPlaneXResolution: 2540.0}, 500.0),  # per inch unless it says otherwise
+        ({Base.FocalLength: 5.0, Base.FocalPlaneXResolution: 2540.0}, 500.0),  # the default unit is an inch
         ({Base.FocalLength: 5.0, Base.FocalPlaneXResolution: 150.0, Base.FocalPlaneResolutionUnit: 4}, 750.0),
         ({Base.FocalLength: 5.0, Base.FocalPlaneXResolution: 150.0, Base.FocalPlaneResolutionUnit: 1}, None),
         (
@@ -94,7 +94,7 @@ def test_files_that_are_no_images_say_so(tmp_path):
                 Base.FocalLength: 5.0,
                 Base.FocalPlaneXResolution: 1500.0,
                 Base.FocalPlaneResolutionUnit: 3,
-                Base.ExifImageWidth: 1600,  # made smaller since
+                Base.ExifImageWidth: 1600,  # the image was reduced later
                 Base.ExifImageHeight: 1200,
             },
             375.0,
@@ -121,8 +121,8 @@ def test_cameras_of_exif_data_are_uncertain(tmp_path):
 @pytest.mark.parametrize("sensor", [(4000, 3000), (3000, 2000)])
 @pytest.mark.parametrize("shape", [16 / 9, 1.0, 2.0, 4 / 3, 3 / 2])
 @pytest.mark.parametrize("upright", [False, True])
-def test_the_focal_length_of_a_part_of_the_sensor_is_that_of_the_whole(tmp_path, sensor, shape, upright):
-    """A camera of 26 mm that keeps as much of its sensor as has the shape; smaller, as the file is not about size."""
+def test_a_crop_of_the_sensor_keeps_the_focal_length(tmp_path, sensor, shape, upright):
+    """The 26 mm camera crops its sensor to an aspect ratio. The test image is ten times smaller than the crop."""
     width, height = min(sensor[0], sensor[1] * shape), min(sensor[1], sensor[0] / shape)
     true_focal = 26 / np.hypot(36, 24) * np.hypot(*sensor) / 10
     image = np.zeros((round(height / 10), round(width / 10), 3), np.uint8)
@@ -133,7 +133,7 @@ def test_the_focal_length_of_a_part_of_the_sensor_is_that_of_the_whole(tmp_path,
     if whole:
         assert camera.fx == pytest.approx(true_focal, rel=0.01)
         assert camera.focal_deviation == EXIF_FOCAL_DEVIATION
-    elif shape in (4 / 3, 3 / 2):  # looks like the whole of another sensor
+    elif shape in (4 / 3, 3 / 2):  # the crop has the shape of another complete sensor
         assert camera.fx == pytest.approx(true_focal, rel=0.09)
     else:
         assert camera.fx == pytest.approx(true_focal, rel=0.045)
@@ -178,7 +178,7 @@ def test_rootsift_finds_the_pose_and_is_not_biased(pair):
     assert ratios.min() > 0
     assert ratios.max() <= 1
     assert np.median(ratios[result.inliers]) < np.median(ratios[~result.inliers])
-    # Pixels are OpenCV's: under the true geometry residuals are those of centres at (0, 0), not half a pixel off.
+    # Pixels follow OpenCV: with pixel centres at integers, the residuals to the true geometry are small.
     rays = [pair.camera.pixels_to_rays(points[result.inliers]) for points in (points1, points2)]
     E = caransac.geometry.essential_from_pose(pair.R, pair.t)
 
@@ -189,7 +189,7 @@ def test_rootsift_finds_the_pose_and_is_not_biased(pair):
     assert residual(0.0) < residual(-0.5)
 
 
-def test_rootsift_keypoints_are_where_the_blobs_are(rng):
+def test_rootsift_keypoints_are_at_the_blobs(rng):
     y, x = np.mgrid[:240, :240]
     centres = np.stack(np.meshgrid(*[np.arange(30, 220, 40)] * 2), axis=-1).reshape(-1, 2) + rng.uniform(0, 1, (25, 2))
     blobs = (np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 2 / rng.uniform(1.5, 4) ** 2) for cx, cy in centres)
@@ -197,7 +197,7 @@ def test_rootsift_keypoints_are_where_the_blobs_are(rng):
     offsets = points[:, None] - centres
     nearest = offsets[np.arange(len(points)), np.linalg.norm(offsets, axis=2).argmin(axis=1)]
     assert len(points) >= 25
-    assert np.all(np.abs(np.median(nearest, axis=0)) < 0.02)  # OpenCV's default is off by 0.25
+    assert np.all(np.abs(np.median(nearest, axis=0)) < 0.02)  # OpenCV's default has an offset of 0.25 px
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ def test_orb_finds_the_pose(pair):
     assert pose_error_deg(result.R, result.t, pair.R, pair.t) < 0.5
 
 
-def test_akaze_finds_the_pose_or_says_what_to_install(pair):
+def test_akaze_finds_the_pose_or_names_the_package(pair):
     if hasattr(cv2, "AKAZE_create") or hasattr(cv2, "xfeatures2d"):
         points1, points2, ratios = images.match_images(pair.image1, pair.image2, features="akaze")
         result = caransac.estimate_relative_pose(
@@ -229,13 +229,13 @@ def test_the_first_features_are_kept(pair, features, count):
     every, vectors = images.detect(pair.image1, features, 500)
     points, fewer = images.detect(pair.image1, features, count)
     assert len(points) == len(fewer) == count
-    if features == "rootsift":  # ORB shares the number out among its scales
+    if features == "rootsift":  # ORB divides the number among its scales
         np.testing.assert_array_equal(points, every[:count])
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
 
 
 def blob_image(centres, sigmas, size):
-    """An image of (width, height) with bright blobs at (N, 2) pixels; each is drawn where it can be seen."""
+    """Create an image (width, height) with bright blobs at pixels (N, 2)."""
     image = np.zeros(size[::-1])
     for (cx, cy), sigma in zip(centres, sigmas, strict=True):
         left, top = int(cx - 5 * sigma), int(cy - 5 * sigma)
@@ -251,7 +251,7 @@ def test_features_of_the_largest_scale_come_first(pair):
     found = [scales[tuple(point)] for point in points]
     assert len(scales) > 2000
     assert found == sorted(found, reverse=True)
-    assert np.sum(np.array(list(scales.values())) > found[-1]) < 700  # none that is left out is larger
+    assert np.sum(np.array(list(scales.values())) > found[-1]) < 700  # no larger feature is left out
 
 
 @pytest.mark.slow
@@ -264,7 +264,8 @@ def test_points_of_large_images_are_in_their_own_pixels(rng, size):
     offsets = points[:, None] - centres
     nearest = offsets[np.arange(len(points)), np.linalg.norm(offsets, axis=2).argmin(axis=1)]
     assert len(points) >= len(centres)
-    assert np.all(np.abs(np.median(nearest, axis=0)) < 0.03)  # scaled about the first pixel's centre: (s - 1) / 2 off
+    # Scaling about the centre of the first pixel would give an error of (s - 1) / 2.
+    assert np.all(np.abs(np.median(nearest, axis=0)) < 0.03)
 
 
 @pytest.mark.slow
@@ -279,7 +280,7 @@ def test_only_larger_images_are_reduced(pair):
     points1, points2, _ = images.match_images(larger, larger, max_size=400, max_features=500)
     assert np.all(points1.max(axis=0) > 1000)
     np.testing.assert_array_equal(points1, points2)
-    assert len(detect(larger[:1])) == 0  # no side vanishes
+    assert len(detect(larger[:1])) == 0  # a side of one pixel is not reduced to zero
 
 
 @pytest.mark.slow
@@ -299,7 +300,7 @@ def test_a_large_noisy_pair_has_a_pose_at_the_default_size(pair, rng):
 PHOTOS = os.environ.get("CARANSAC_PHOTOS")  # a folder of photographs of several megapixels, with their poses.json
 
 
-@pytest.mark.skipif(PHOTOS is None, reason="CARANSAC_PHOTOS names no folder of photographs")
+@pytest.mark.skipif(PHOTOS is None, reason="CARANSAC_PHOTOS must be a folder of photographs")
 def test_photographs_of_a_drone_have_poses():
     known = json.loads((Path(PHOTOS) / "poses.json").read_text())
     focal, cx, cy, k = known["camera"]["params"]

@@ -57,7 +57,7 @@ def test_the_content_of_a_file_is_enough(tmp_path, rng, suffix):
         (b"\xff\xfe", "standard input is not a text file in UTF-8"),
     ],
 )
-def test_content_that_holds_no_matches_says_so(data, message):
+def test_content_without_matches_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
         parse_matches(data)
 
@@ -108,7 +108,7 @@ def test_matches_of_wrong_shapes_are_refused(rng, changes, message):
         make(rng, **changes)
 
 
-def test_an_archive_of_the_benchmark_holds_matches(tmp_path, rng):
+def test_an_archive_of_the_benchmark_contains_matches(tmp_path, rng):
     matches = make(rng)
     pair = Pair("scene", "a-b", matches.points1, matches.points2, matches.scores, *CAMERAS, np.eye(3), np.eye(3)[0])
     path = write_npz(tmp_path, pair)
@@ -157,12 +157,12 @@ def test_text_takes_commas_comments_and_names_its_scores(tmp_path):
     assert matches.score_kind == "confidence"
 
 
-def test_h5_files_hold_pairs_under_keys(tmp_path, rng):
+def test_h5_files_contain_pairs_by_key(tmp_path, rng):
     h5py = pytest.importorskip("h5py", reason="needs h5py")
     table, path = rng.uniform(0, 100, (6, 5)), tmp_path / "m.h5"
     with h5py.File(path, "w") as file:
         file["a-b"] = table[:, :4]
-    assert read_matches(path).scores is None  # one pair needs no key
+    assert read_matches(path).scores is None  # a file with one pair needs no key
     with h5py.File(path, "a") as file:
         file["a-c"] = table
         file["a/d/x1"], file["a/d/x2"] = table[:, :2], table[:, 2:4]
@@ -198,7 +198,7 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
         read_matches(path)
 
 
-def test_what_cannot_be_read_says_why(tmp_path):
+def test_errors_of_unreadable_files_name_the_reason(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.npz"):
         read_matches(tmp_path / "none.npz")
     with pytest.raises(ValueError, match=r"end in \.npz, \.txt, \.h5"):

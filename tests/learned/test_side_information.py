@@ -1,4 +1,4 @@
-"""Side information: scores and the agreement of neighbours."""
+"""Side information of matches: scores, and agreement with neighbours."""
 
 from dataclasses import replace
 from itertools import combinations, islice
@@ -13,16 +13,16 @@ from caransac.synthetic import make_pair
 
 
 def in_spreads(points1, points2):
-    """Points as the neighbours are looked for among."""
+    """Return points in the coordinates of the neighbour search, which are relative to the spread of the points."""
     points = kernels.pack(points1, points2)
     return points.in_spreads(points.spreads())
 
 
-NEAR_TIE = 2.5e-4  # relative difference of squared distances below which either point may be the nearer
+NEAR_TIE = 2.5e-4  # if squared distances differ by less than this ratio, either point may count as nearer
 
 
 def possible_neighbours(points, i, min_distance=0.012, count=8, most=20):
-    """The sets of neighbours point i may have: several where distances all but tie, and at most so many."""
+    """Return the possible sets of neighbours of point i: several if distances nearly tie, `most` as a maximum."""
     distance_sq = np.sum((points - points[i]) ** 2, axis=1)
     order = [j for j in np.argsort(distance_sq, kind="stable") if distance_sq[j] > min_distance**2]
     last = distance_sq[order[count - 1]]
@@ -32,7 +32,7 @@ def possible_neighbours(points, i, min_distance=0.012, count=8, most=20):
 
 
 def features_of(points1, points2, i, neighbours):
-    """The features of image 1's half for one point, straight from their definition."""
+    """Compute the features of one point for image 1 from their definition."""
     ways1, ways2 = points1[neighbours] - points1[i], points2[neighbours] - points2[i]
     here, there, moved = (np.linalg.norm(ways, axis=1) for ways in (ways1, ways2, ways2 - ways1))
     change, near = np.sort(np.minimum(moved / (here + 0.02), 50)), np.sort(there)
@@ -44,7 +44,7 @@ def features_of(points1, points2, i, neighbours):
 
 
 def assert_features_match_their_definition(points1, points2, rows, share=1.0):
-    """Both halves of the features of (a share of) some points, of all but tied neighbours whichever were taken."""
+    """Assert that the features of (a share of) some points equal their definition; nearly tied neighbours may vary."""
     features = kernels.neighbour_features(kernels.pack(points1, points2))
     assert features.shape == (len(points1), 18)
     for found, here, there in ((features[:, :9], points1, points2), (features[:, 9:], points2, points1)):
@@ -81,7 +81,7 @@ def test_neighbours_are_found_next_to_crowds_and_in_them(rng):
     points1 = np.concatenate([crowds.reshape(-1, 2), rng.uniform(-2, 2, (300, 2))])
     points2 = rng.normal(size=points1.shape)
     assert_features_match_their_definition(points1, points2, range(0, 2700, 20))
-    # The work is bounded: who looks past whole crowds may miss some.
+    # The search is limited, so a few neighbours behind dense clusters may be missed.
     assert_features_match_their_definition(points1, points2, range(2700, 3000), share=0.97)
 
 
@@ -128,7 +128,7 @@ def test_features_do_not_depend_on_the_unit_of_the_points():
 
 
 def lifted(scores, kind):
-    """What the scores become, of matches whose points do not matter."""
+    """Return the lifted scores; the points do not matter."""
     points = np.arange(2.0 * len(scores)).reshape(-1, 2)
     correspondences = kernels.pack(points, points)
     given = None if scores[0] is None else np.asarray(scores, float)
@@ -146,14 +146,14 @@ def test_scores_are_lifted_to_sines_and_cosines(rng):
 
 
 @pytest.mark.kernels
-def test_kinds_of_scores_are_told_apart():
+def test_kinds_of_scores_are_distinguished():
     scores = [0.2, 0.9]
     assert not np.array_equal(lifted(scores, "ratio"), lifted(scores, "confidence"))
     assert np.all(lifted([None, None], "ratio") == 0)
 
 
 @pytest.mark.kernels
-def test_side_information_is_both_and_what_the_caller_adds(rng):
+def test_side_information_has_scores_neighbours_and_the_callers_features(rng):
     pair = make_pair(60, seed=2)
     points, own = kernels.pack(pair.points1, pair.points2), rng.normal(size=(60, 3))
     side = side_information(points, points.spreads(), pair.scores, "ratio", own)
@@ -165,7 +165,7 @@ def test_side_information_is_both_and_what_the_caller_adds(rng):
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
-def test_fourier_features_are_those_of_the_paper(rng, count):
+def test_fourier_features_match_the_paper(rng, count):
     """Frequencies 2^0 to 2^7 of pi x / 1.5, sines and cosines: 16 numbers."""
     values = rng.uniform(0, 1.5, count)
     phases = np.pi * values[:, None] * 2.0 ** np.arange(8) / 1.5
@@ -174,7 +174,7 @@ def test_fourier_features_are_those_of_the_paper(rng, count):
 
 
 @pytest.mark.kernels
-def test_the_paper_reads_the_lifted_score_alone_then_lifted_and_plain_features(rng):
+def test_the_papers_input_is_the_lifted_score_then_lifted_and_plain_features(rng):
     pair = make_pair(60, seed=3)
     points = kernels.pack(pair.points1, pair.points2)
     own = rng.uniform(0, 1, (60, 6))

@@ -1,4 +1,4 @@
-"""The state network: the low-rank shortcuts are exact, and the invariants of the attention hold."""
+"""The state network: the low-rank shortcuts are exact, and the invariants of the attention are met."""
 
 import itertools
 import pickle
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.kernels
 
 
 def random_network(rng, c=12, hidden=12):
-    """States of c numbers, everything between of `hidden` ones; nothing is as wide as its neighbour by chance."""
+    """Create a network with a state of c numbers. No two adjacent layers have equal widths by accident."""
     sizes = {
         "init": [7, max(c - 3, 1), c],
         "decoder": [c, 6, 3, 1],
@@ -30,7 +30,7 @@ def random_network(rng, c=12, hidden=12):
 
 
 def paper_network(rng, c=128):
-    """The layers of the paper, at random: every layer that keeps its width has a skip connection."""
+    """Create a network with the paper's layers and random weights. Layers of constant width have skip connections."""
     sizes = {
         "init": [16, c, c],
         "decoder": [c, c // 2, c // 4, 1],
@@ -53,7 +53,7 @@ def network(rng):
 
 
 def by_numpy(network, name, x, activation):
-    """A part of the network in double precision."""
+    """Compute a part of the network in double precision."""
     depth = sum(key.startswith(f"{name}.") for key in network.weights) // 2
     for layer in range(depth):
         weight, bias = (network.weights[f"{name}.{layer}.{part}"] for part in ("weight", "bias"))
@@ -69,7 +69,7 @@ def leaky_relu(x):
 
 
 def naive_update(network, state, scores):
-    """``F <- update([F, digest(A message(F))])`` with the (n, n) attention written out."""
+    """Compute ``F <- update([F, digest(A message(F))])`` with the complete (n, n) attention matrix."""
     attention = scores.T @ scores / max(scores.sum(), 1e-6)
     digest = by_numpy(network, "digest", attention @ by_numpy(network, "message", state, np.tanh), np.tanh)
     return by_numpy(network, "update", np.concatenate([state, digest], axis=1), leaky_relu)
@@ -80,13 +80,13 @@ def naive_probabilities(network, state):
 
 
 def some_scores(rng, k, n, share):
-    """MSAC scores (k, n) of models; a share of the matches has one, of half of the models."""
+    """Draw MSAC scores (k, n) of models. A share of the matches has scores, each from half of the models."""
     return rng.uniform(size=(k, n)) * (rng.uniform(size=(k, n)) < 0.5) * (rng.uniform(size=n) < share)
 
 
 @pytest.mark.parametrize("n", [0, 1, 11, 48, 200])
 @pytest.mark.parametrize(("c", "hidden"), [(12, 12), (16, 16), (8, 20), (33, 7), (128, 120)])
-def test_the_prior_is_that_of_the_equations(rng, n, c, hidden):
+def test_the_prior_matches_the_equations(rng, n, c, hidden):
     network, side = random_network(rng, c, hidden), rng.normal(size=(n, 7))
     state, probabilities = network.first(side)
     assert state.shape == (n, c) and probabilities.shape == (n,)
@@ -108,8 +108,8 @@ def test_the_shortcuts_are_exact(rng, k, n, share, c, hidden):
 
 @pytest.mark.parametrize("share", [0, 0.3, 1])
 @pytest.mark.parametrize("c", [8, 128])
-def test_the_update_of_the_paper_is_that_of_its_attention_written_out(rng, c, share):
-    """A = S S^T / sum_j C_j, entry by entry, and F <- MLP1([F, MLP2(A MLP3(F))]) with a skip wherever a width stays."""
+def test_the_update_of_the_paper_matches_its_full_attention_matrix(rng, c, share):
+    """A = S S^T / sum_j C_j and F <- MLP1([F, MLP2(A MLP3(F))]), with a skip connection if the width is kept."""
     network, n, k = paper_network(rng, c), 60, 4
     side, scores = rng.normal(size=(n, 16)), some_scores(rng, k, n, share)
     state, probabilities = network.first(side)
@@ -188,7 +188,7 @@ def test_the_order_of_the_points_does_not_matter(rng, network):
         assert np.allclose(given[order], permuted, atol=1e-5)
 
 
-def test_a_point_no_model_explains_is_updated_by_its_own_state_alone(rng, network):
+def test_a_point_without_a_model_is_updated_only_from_its_own_state(rng, network):
     state, scores = rng.normal(size=(40, 12)), rng.uniform(size=(4, 40))
     scores[:, 5] = 0
     others = rng.normal(size=(40, 12))

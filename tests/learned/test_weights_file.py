@@ -1,4 +1,4 @@
-"""Files of weights: what is refused, and that a file which has changed is read again."""
+"""Weights files: invalid ones are refused, and a changed file is read again."""
 
 import os
 
@@ -19,14 +19,14 @@ def path(tmp_path):
 
 
 def write_in_place(path, arrays):
-    """Overwrite the file itself; a clock too coarse to tell two quick writes apart is helped."""
+    """Overwrite the file in place. Advance its time if the clock is too coarse to distinguish two quick writes."""
     before = path.stat().st_mtime_ns if path.exists() else 0
     save_arrays(path, arrays)
     os.utime(path, ns=(before + 1, max(path.stat().st_mtime_ns, before + 1)))
 
 
 def write_beside(path, arrays):
-    """Put another file of the same time in its place, as `replacing` and most programs do."""
+    """Replace the file by another one with the same time, as `replacing` and most programs do."""
     before = path.stat().st_mtime_ns if path.exists() else 0
     with replacing(path) as temporary:
         save_arrays(temporary, arrays)
@@ -39,7 +39,7 @@ def test_a_file_that_has_changed_is_read_again(path, name, write):
     load, arrays = load_network, read_weights(name)
     write(path, arrays)
     first, size = load(path), path.stat().st_size
-    assert load(path) is load(str(path)) is first, "and otherwise it is not"
+    assert load(path) is load(str(path)) is first, "an unchanged file is not read again"
     changed = {key: array * 2 if key.endswith("scale") else array + np.float32(1) for key, array in arrays.items()}
     write(path, changed)
     assert path.stat().st_size == size
@@ -113,7 +113,7 @@ def test_every_array_must_have_its_shape(path, name):
     arrays = read_weights(name)
     for key in arrays:
         if key.startswith("confidence"):
-            continue  # checked where the evidence is known
+            continue  # checked by the confidence, which knows the evidence
         for wrong in (np.zeros((3, 3, 3)), np.zeros(129)):
             save_arrays(path, arrays | {key: wrong})
             with pytest.raises(ValueError, match=r"weights\.npz is not a caransac weights file"):
@@ -127,7 +127,7 @@ def test_missing_files_are_named(tmp_path):
             load_network(missing)
 
 
-def test_unknown_names_are_told_which_part_has_them():
+def test_unknown_names_name_the_package_that_has_them():
     known = "absolute, default, paper, paper-c, paper-f"
     with pytest.raises(ValueError, match=rf"^weights: the package has no weights 'nothing', only {known}$"):
         load_network("nothing")
