@@ -1,4 +1,4 @@
-"""Absolute poses: the three-point solver, reprojection errors, refinement, against truth and other libraries."""
+"""Absolute poses: three-point solver, reprojection errors and refinement, compared with truth and other libraries."""
 
 import os
 
@@ -37,7 +37,7 @@ def random_rotations(rng, count):
 
 
 def random_samples(rng, count):
-    """Rays (count, 3, 2), points (count, 3, 3) and the poses (count, 3, 4) that see them so."""
+    """Create rays (count, 3, 2), points (count, 3, 3) and the poses (count, 3, 4) of cameras that see them."""
     R, t = random_rotations(rng, count), rng.normal(size=(count, 3))
     rays = rng.uniform(-0.8, 0.8, (count, 3, 2))
     seen = np.concatenate([rays, np.ones((count, 3, 1))], axis=2) * np.exp(rng.uniform(-1, 1.5, (count, 3, 1)))
@@ -50,15 +50,15 @@ def solve(rays, points):
 
 
 def nearest(poses, origin, truth):
-    """Distance of each true pose to the nearest solution of its sample."""
+    """Return the distance of each true pose to the nearest solution of its sample."""
     best = np.full(len(truth), np.inf)
-    solved, first = np.unique(origin, return_index=True)  # which come in order
+    solved, first = np.unique(origin, return_index=True)  # `origin` is sorted
     best[solved] = np.minimum.reduceat(np.abs(poses - truth[origin]).max(axis=(1, 2)), first)
     return best
 
 
 def scene(rng, kind, num_points=40, noise=0.0):
-    """Points with a model of a kind that sees them: correspondences, the model, rays, points."""
+    """Create points seen by a camera. Return correspondences, the model, rays and points."""
     R, t = rotation_from_vector(rng.normal(size=3)), np.array([0.2, -0.3, 5.0])
     points = rng.normal(size=(num_points, 3))
     seen = points @ R.T + t
@@ -94,8 +94,8 @@ def test_a_million_samples_give_the_true_pose(rng):
 
 
 @pytest.mark.slow
-def test_three_points_find_what_poselib_and_opencv_find(rng):
-    """Of 20,000 samples, or as many as CARANSAC_SAMPLES says: a million take two minutes."""
+def test_three_points_agree_with_poselib_and_opencv(rng):
+    """Compares 20,000 samples, or the number in CARANSAC_SAMPLES; a million take two minutes."""
     poselib, cv2 = pytest.importorskip("poselib"), pytest.importorskip("cv2")
     count = int(os.environ.get("CARANSAC_SAMPLES", "20000"))
     rays, points, _ = random_samples(rng, count)
@@ -107,7 +107,7 @@ def test_three_points_find_what_poselib_and_opencv_find(rng):
     for k in range(count):
         ours = poses[starts[k] : starts[k + 1]]
         theirs = {"poselib": [each.Rt for each in poselib.p3p(list(units[k]), list(points[k]))], "opencv": []}
-        if k % 10 == 0:  # OpenCV's also finds what does not see the points, and is slow
+        if k % 10 == 0:  # OpenCV is slow and also returns poses with points behind the camera
             _, *vectors = cv2.solveP3P(points[k], rays[k], np.eye(3), None, flags=cv2.SOLVEPNP_P3P)
             each_pose = (join_pose(cv2.Rodrigues(w)[0], t.ravel()) for w, t in zip(*vectors, strict=True))
             theirs["opencv"] = [
@@ -132,7 +132,7 @@ def test_noise_does_not_cost_solutions(rng):
 
 
 @pytest.mark.parametrize("degenerate", ["repeated", "collinear", "same ray", "huge", "tiny"])
-def test_degenerate_samples_give_nothing_absurd(rng, degenerate):
+def test_degenerate_samples_give_finite_poses_or_none(rng, degenerate):
     rays, points, truth = random_samples(rng, 100)
     if degenerate == "repeated":
         points[:, 1] = points[:, 0]
@@ -155,7 +155,7 @@ def test_degenerate_samples_give_nothing_absurd(rng, degenerate):
 
 
 @KINDS
-def test_errors_and_scores_are_those_of_the_formula(rng, kind):
+def test_errors_and_scores_match_the_formula(rng, kind):
     correspondences, model, rays, points = scene(rng, ABSOLUTE_POSES, noise=0.01)
     padded = np.zeros((3, kind.columns))
     padded[:, :4] = model
@@ -169,7 +169,7 @@ def test_errors_and_scores_are_those_of_the_formula(rng, kind):
 
 
 @KINDS
-def test_jacobian_is_that_of_finite_differences(rng, kind):
+def test_the_jacobian_matches_finite_differences(rng, kind):
     correspondences, model, *_ = scene(rng, kind, noise=0.02)
     residuals, jacobian = kind.jacobian(model, correspondences)
     assert residuals.shape == (40, 2) and jacobian.shape == (40, 2, kind.degrees_of_freedom)
@@ -181,7 +181,7 @@ def test_jacobian_is_that_of_finite_differences(rng, kind):
 
 
 @KINDS
-def test_information_is_that_of_the_jacobian(rng, kind):
+def test_the_information_matches_the_jacobian(rng, kind):
     correspondences, model, *_ = scene(rng, kind, noise=0.02)
     weights = rng.uniform(0, 1, 40)
     _, jacobian = kind.jacobian(model, correspondences)
@@ -225,7 +225,7 @@ def test_refinement_ignores_outliers_and_never_raises_the_cost(rng):
     assert np.median(errors) < 0.1
 
 
-def test_what_is_exact_stays_as_it_is(rng):
+def test_exact_parameters_do_not_change(rng):
     correspondences, model, *_ = scene(rng, ABSOLUTE_FOCAL_POSES, noise=0.01)
     held = IntrinsicsPrior(log_scale=(np.inf, 0.0), centre=(np.inf, 0.0), k1=(np.inf, 0.0))
     start = model.copy()
@@ -235,7 +235,7 @@ def test_what_is_exact_stays_as_it_is(rng):
     assert np.abs(refined[0, :, :4] - start[:, :4]).max() > 1e-4
 
 
-def test_a_prior_draws_the_focal_length_towards_it(rng):
+def test_a_prior_pulls_the_focal_length_towards_it(rng):
     correspondences, model, *_ = scene(rng, ABSOLUTE_FOCAL_POSES, noise=0.001)
     found = []
     for precision in (0.0, 1.0, 1e3):
@@ -246,8 +246,8 @@ def test_a_prior_draws_the_focal_length_towards_it(rng):
     assert found[2] < 1e-3
 
 
-def test_a_prior_draws_k1_towards_what_was_given(rng):
-    correspondences, model, *_ = scene(rng, ABSOLUTE_FOCAL_POSES, noise=0.001)  # k1 is -0.03
+def test_a_prior_pulls_k1_towards_the_given_value(rng):
+    correspondences, model, *_ = scene(rng, ABSOLUTE_FOCAL_POSES, noise=0.001)  # the true k1 is -0.03
     found = []
     for precision in (0.0, 0.1, 100.0, np.inf):
         prior = IntrinsicsPrior(log_scale=(np.inf, 0.0), centre=(np.inf, 0.0)).with_lenses((precision, 0.0), 0.0, 0.1)
@@ -255,7 +255,7 @@ def test_a_prior_draws_k1_towards_what_was_given(rng):
         found.append(refined[0, 0, 5])
     assert found[0] < found[1] < found[2] and found[0] == pytest.approx(-0.03, abs=0.02)
     assert found[2] == pytest.approx(0.1, abs=2e-3)
-    assert found[3] == model[0, 5], "what is exact is held where it is"
+    assert found[3] == model[0, 5], "exact parameters do not change"
 
 
 def test_the_largest_consensus_is_found_as_by_scoring_all(rng):
@@ -266,7 +266,7 @@ def test_the_largest_consensus_is_found_as_by_scoring_all(rng):
     np.testing.assert_allclose(totals[top], np.sort(totals)[::-1][:5], rtol=1e-5)
 
 
-def test_deviations_are_those_of_repeated_experiments(rng):
+def test_deviations_agree_with_repeated_experiments(rng):
     correspondences, model, rays, points = scene(rng, ABSOLUTE_POSES, 60)
     noise, rates = 0.002, np.eye(6)[:, 3:]
     expected, without = ABSOLUTE_POSES.outcome_deviations(
@@ -307,5 +307,5 @@ def test_neighbours_in_space_count_with_their_depth(rng):
     flat = np.c_[points2d, np.zeros(200)]
     deep = flat + (0, 0, 1) * rng.normal(size=(200, 1))
     near, far = (neighbour_features(pack_space(points2d, points)) for points in (flat, deep))
-    assert np.median(far[:, 0]) > np.median(near[:, 0]) + 0.5  # distance of the nearest in space
+    assert np.median(far[:, 0]) > np.median(near[:, 0]) + 0.5  # distance of the nearest neighbour in space
     np.testing.assert_allclose(near[:, :4], neighbour_features(pack(points2d, points2d))[:, :4], rtol=1e-5)

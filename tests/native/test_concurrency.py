@@ -1,4 +1,4 @@
-"""Many threads on the same objects: the same answers to the bit, and nothing for the thread sanitizer to report."""
+"""Many threads on the same objects: identical results, and no reports of the thread sanitizer."""
 
 import threading
 
@@ -16,7 +16,7 @@ THREADS, TIMES = 4, 3
 
 @pytest.fixture
 def calls(rng):
-    """Calls of all kernels on objects and arrays that they share."""
+    """Calls of all kernels, which share objects and arrays."""
     points, options = kernels.pack(*rng.normal(size=(2, 300, 2))), RefineOptions(max_residual=1.0)
     counted = rng.uniform(size=300).astype(np.float32)
     regions, samples = kernels.Regions(points, counted, 7.0), rng.integers(0, 300, (200, 7)).astype(np.int32)
@@ -51,14 +51,14 @@ def calls(rng):
     return calls
 
 
-def test_kernels_share_what_they_read(calls):
+def test_kernels_can_share_their_inputs(calls):
     expected = [call() for call in calls]
     wrong, start = [], threading.Barrier(THREADS)
 
     def work(number):
         start.wait()
         for i in range(TIMES * len(calls)):
-            which = (i + 5 * number) % len(calls)  # different calls at a time
+            which = (i + 5 * number) % len(calls)  # threads run different calls at the same time
             if not np.array_equal(calls[which](), expected[which], equal_nan=True):
                 wrong.append(which)
 

@@ -1,7 +1,7 @@
 """The core without Python: core_test.cpp, compiled by this machine's compiler, linked and run.
 
-It is linked with the libraries that the package was built from in this tree, if these are newer than all sources. Else
-the core is compiled for it, which takes minutes.
+It is linked with the libraries of the build in this tree if they are newer than all sources. Otherwise the core is
+compiled, which takes minutes.
 """
 
 import os
@@ -20,23 +20,23 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "src" / "native"
 FLAGS = ["-std=c++17", "-O0", "-DCARANSAC_ISA=baseline", "-DEIGEN_MPL2_ONLY", "-Wall", "-Wextra", "-Wno-psabi"]
-# Eigen compiles fastest so; how fast the kernels are is nothing to this test.
+# These flags make Eigen compile fastest. The speed of the kernels does not matter here.
 PLAIN_EIGEN = ["-DEIGEN_DONT_VECTORIZE", "-DEIGEN_NO_DEBUG", "-DEIGEN_NO_STATIC_ASSERT"]
-INSTRUMENTED = ("sanitize", "races")  # builds that link with nothing else
-# What the test calls, and what that needs; first those of Eigen's large templates, which take half of the time.
+INSTRUMENTED = ("sanitize", "races")  # builds with sanitizers, which cannot be linked with other code
+# All sources of the core. Those with Eigen's large templates come first, because they take half of the time.
 FIRST = ("refine", "manifolds")
 SOURCES = sorted(NATIVE.glob("*.cpp"), key=lambda source: (source.stem not in FIRST, source.stem))
 
 
 def compiler():
-    """The compiler that builds for this machine, by its path, or the reason why there is none."""
+    """Return the path of the C++ compiler, or None."""
     asked = os.environ.get("CXX")
     found = [shutil.which(name) for name in ([asked] if asked else ["c++", "g++", "clang++"])]
     return next(filter(None, found), None)
 
 
 def eigen():
-    """The folder of Eigen's headers: where the build requirement cmeel-eigen puts them, or the system's."""
+    """Return the folder of Eigen's headers: that of the build requirement cmeel-eigen, or the system's."""
     prefixes = [sysconfig.get_path("purelib"), *site.getsitepackages(), *sys.path]
     places = [Path(prefix) / "cmeel.prefix" / "include" / "eigen3" for prefix in prefixes]
     places += [Path("/usr/include/eigen3"), Path("/usr/local/include/eigen3"), Path("/opt/homebrew/include/eigen3")]
@@ -44,7 +44,7 @@ def eigen():
 
 
 def built_libraries():
-    """The libraries of the newest build of this tree, the core's first; none if sources have changed since."""
+    """Return the libraries of the newest build of this tree, the core first; none if sources are newer."""
     changed = max(path.stat().st_mtime for path in NATIVE.rglob("*.*"))
     modules = [path for path in ROOT.glob("build/*/_native.*so") if path.parent.name not in INSTRUMENTED]
     newest = max(modules, key=lambda path: path.stat().st_mtime, default=None)
@@ -57,12 +57,12 @@ def built_libraries():
 def core_test(tmp_path_factory):
     """The compiled test."""
     if not NATIVE.is_dir():
-        pytest.skip("the core is tested from its sources, and src/native is not here")
+        pytest.skip("src/native, the sources of the core, is missing")
     command, headers = compiler(), eigen()
     if command is None or subprocess.run([command, "--version"], capture_output=True).returncode:
-        pytest.skip("the core is compiled for this test, and there is no C++ compiler: install g++ or clang")
+        pytest.skip("this test compiles the core and needs a C++ compiler: install g++ or clang")
     if headers is None:
-        pytest.skip("the core is compiled for this test, and there are no headers of Eigen: pip install cmeel-eigen")
+        pytest.skip("this test compiles the core and needs the headers of Eigen: pip install cmeel-eigen")
     folder = tmp_path_factory.mktemp("core")
 
     libraries = built_libraries()

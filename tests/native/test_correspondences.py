@@ -1,4 +1,4 @@
-"""Correspondences packed for the kernels: whole, finite, and safe to share."""
+"""Correspondences packed for the kernels: complete, finite, and safe to share."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.kernels
 
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 100])
-def test_points_come_back_as_they_were(rng, count):
+def test_points_are_returned_unchanged(rng, count):
     points1, points2 = rng.normal(size=(2, count, 2))
     packed = kernels.pack(points1, points2)
     assert len(packed) == count
@@ -17,12 +17,12 @@ def test_points_come_back_as_they_were(rng, count):
     assert np.array_equal(packed.points2, points2)
 
 
-def test_what_is_packed_does_not_change_with_the_arrays(rng):
+def test_packed_points_do_not_change_with_the_arrays(rng):
     points1, points2 = rng.normal(size=(2, 10, 2))
     packed = kernels.pack(points1, points2)
     before = points1.copy()
     points1[:] = np.nan
-    packed.points1[:] = 7  # a copy
+    packed.points1[:] = 7  # this changes only a copy
     assert np.array_equal(packed.points1, before)
 
 
@@ -102,7 +102,7 @@ def test_regions_cut_each_image_into_a_grid(rng):
     for own, points in zip(cells, (points1, points2), strict=True):
         low, high = np.quantile(points[:: max(len(points) // 1024, 1)], [0.01, 0.99], axis=0)
         column, row = np.clip((points - low) / (high - low) * 16, 0, 15).astype(int).T
-        assert np.mean(own == 16 * row + column) > 0.99  # but for points on a border
+        assert np.mean(own == 16 * row + column) > 0.99  # points on a border may differ
     one_place, nothing = (kernels.pack(np.ones((count, 2)), np.ones((count, 2))) for count in (5, 0))
     assert len(set(kernels.Regions(one_place, np.ones(5, np.float32), 0.0).cells.ravel())) == 1
     assert kernels.Regions(nothing, np.empty(0, np.float32), 0.0).cells.shape == (2, 0)

@@ -1,4 +1,4 @@
-"""The degrees of freedom are where their names say, in C++ as in Python."""
+"""The order of the degrees of freedom matches their names, in C++ and in Python."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ STEP = 1e-4
 
 
 def moved_by(kernels, place):
-    """Columns of the model that a step in one degree of freedom changes."""
+    """Return the columns of the model that a step in one degree of freedom changes."""
     step = np.zeros(kernels.degrees_of_freedom)
     step[place] = STEP
     return kernels.retract(MODEL, step) - MODEL
 
 
 @pytest.mark.parametrize(("kernels", "layout"), [(FOCAL_POSES, RELATIVE), (ABSOLUTE_FOCAL_POSES, ABSOLUTE)])
-def test_steps_move_what_the_layout_says(kernels, layout):
+def test_steps_change_the_parameters_named_by_the_layout(kernels, layout):
     for part, columns in ((layout.rotation, slice(0, 3)), (layout.translation, slice(3, 4))):
         for place in range(part.start, part.stop):
             change = moved_by(kernels, place)
@@ -38,7 +38,7 @@ def test_the_lens_of_an_absolute_pose_comes_last():
     assert np.argwhere(change).tolist() == [[0, 5]]
 
 
-def test_information_about_lenses_begins_with_that_of_the_model(rng):
+def test_information_about_lenses_begins_with_the_information_of_the_model(rng):
     rays = pack(rng.uniform(-0.5, 0.5, (50, 2)), rng.uniform(-0.5, 0.5, (50, 2)))
     weights = np.ones(50)
     information = lens_information(MODEL, (0.0, 0.0), rays, weights)

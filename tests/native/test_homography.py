@@ -15,7 +15,7 @@ def transfer(H, points):
 
 
 def random_homographies(rng, count):
-    """Homographies of norm one that keep the square [-1, 1]^2 in front."""
+    """Create homographies of norm one that keep the square [-1, 1]^2 in front of the camera."""
     H = np.eye(3) + rng.uniform(-0.4, 0.4, (count, 3, 3)) * [[1, 1, 1], [1, 1, 1], [0.5, 0.5, 0]]
     return H / np.linalg.norm(H, axis=(1, 2), keepdims=True)
 
@@ -29,7 +29,7 @@ def plane(rng, n=200, noise=1e-3, outliers=0):
 
 
 def transfer_errors_sq(H, points):
-    """Half the sum of both squared transfer errors; infinite for a point behind."""
+    """Return half the sum of both squared transfer errors; infinite for points behind the camera."""
     ahead, back = transfer(H, points.points1) - points.points2, transfer(np.linalg.inv(H), points.points2)
     error = 0.5 * np.sum(ahead**2 + (back - points.points1) ** 2, axis=1)
     front = homogeneous(points.points1) @ H[2] > 0
@@ -51,8 +51,8 @@ def test_four_points_give_the_true_homography(rng):
 @pytest.mark.parametrize(
     "sample",
     [
-        [[0, 0], [1, 0], [2, 0], [0, 1]],  # three on a line
-        [[0, 0], [0, 0], [1, 0], [0, 1]],  # one twice
+        [[0, 0], [1, 0], [2, 0], [0, 1]],  # three points on a line
+        [[0, 0], [0, 0], [1, 0], [0, 1]],  # one point twice
     ],
 )
 def test_degenerate_samples_give_none(sample):
@@ -69,7 +69,7 @@ def test_a_sample_whose_orientation_no_view_of_a_plane_has_gives_none():
     assert len(solve(kernels.four_point, square, mirrored)[0]) == 0  # no camera sees a plane in a mirror
 
 
-def test_residuals_and_scores_are_those_of_the_definition(rng):
+def test_residuals_and_scores_match_their_definition(rng):
     _, points = plane(rng, outliers=60)
     for H in random_homographies(rng, 20):
         expected = transfer_errors_sq(H, points)

@@ -1,4 +1,4 @@
-"""Whatever the kernels are given, they answer or raise: no memory but their own is touched, and they come to an end."""
+"""Kernels return or raise for any input: they do not touch foreign memory, and they terminate."""
 
 import threading
 
@@ -72,9 +72,9 @@ def test_models_of_any_numbers_are_scored_and_refined(rng, kind, entry):
         assert verbs.top(models, points, 0.1, 2).tolist() == [0, 1]
         refined, costs = verbs.refine(models, points, RefineOptions(max_residual=0.5))
         assert refined.shape == models.shape
-        assert not (costs < 0).any(), "a cost that is no number must not pass for the lowest"
+        assert not (costs < 0).any(), "a NaN cost must not count as the lowest"
         refined, costs = verbs.refine(models, points, RefineOptions())
-        assert not (costs < 0).any(), "a cost that is no number must not pass for the lowest"
+        assert not (costs < 0).any(), "a NaN cost must not count as the lowest"
 
 
 @pytest.mark.parametrize("wrong", [2**32, -(2**32), 2**63 - 1, 1.5, np.nan, np.inf, 1e300])
@@ -142,7 +142,7 @@ def test_polynomials_of_any_numbers_have_their_roots_or_none():
 
 def test_empty_networks_and_absurd_sizes_are_answered():
     layer = (np.zeros((0, 2), np.float32), np.ones(2, np.float32), Activation.NONE, False)
-    with pytest.raises(ValueError, match="columns"):  # there is no weight to point at
+    with pytest.raises(ValueError, match="columns"):  # the layer has no weights
         kernels.mlp([np.zeros((5, 0), np.float32)], [layer])
     for horizon in (5e-324, HUGE, np.inf):
         samples = kernels.sample_prosac(np.arange(10, dtype=np.int32), 3, 5, seed=0, first=2**62, horizon=horizon)
@@ -150,8 +150,8 @@ def test_empty_networks_and_absurd_sizes_are_answered():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, 1e-45])
-def test_absurd_states_and_scores_leave_other_matches_as_they_are(rng, value):
-    """But for the models' messages, which go to the matches with scores."""
+def test_absurd_states_and_scores_do_not_affect_other_matches(rng, value):
+    """Only the models' messages change, which reach only the matches with scores."""
     states = load_network("default").kernels
     state, scores = rng.normal(size=(100, 16)), rng.uniform(size=(4, 100))
     scores[:, 50:] = 0

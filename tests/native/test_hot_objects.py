@@ -1,4 +1,4 @@
-"""The hot kernels leak nothing: code compiled for one CPU must never be linked into code for another."""
+"""Hot kernels export no symbols: code for one CPU must never be linked into code for another."""
 
 import os
 import re
@@ -13,7 +13,7 @@ WEAK = re.compile(r"^[0-9a-f]* +[VvWwu] +(.*)$")
 
 
 def newest_archives():
-    """The static library of every instruction set that this tree was last built into."""
+    """Return the static library of each instruction set from the last build of this tree."""
     found = {}
     built = [path for path in ROOT.glob("build/*/libcaransac_*.a") if path.parent.name != "sanitize"]
     for path in sorted(built, key=lambda path: path.stat().st_mtime):
@@ -24,8 +24,8 @@ def newest_archives():
 def test_weak_symbols_stay_in_the_namespace_of_their_instruction_set():
     archives = newest_archives()
     if shutil.which("nm") is None or not archives:
-        assert "CI" not in os.environ, "continuous integration builds in this tree, with nm at hand"
-        pytest.skip("no nm, or this tree was built elsewhere")
+        assert "CI" not in os.environ, "continuous integration builds in this tree and has nm"
+        pytest.skip("nm is missing, or this tree was built elsewhere")
     for name, path in archives.items():
         listed = subprocess.run(["nm", "-C", "--defined-only", path], capture_output=True, text=True, check=True).stdout
         assert f"caransac::{name}::five_point(" in listed

@@ -1,4 +1,4 @@
-"""Every instruction set this CPU has gives the same answer up to rounding."""
+"""All instruction sets of this CPU give the same results up to rounding."""
 
 import json
 import os
@@ -37,8 +37,8 @@ def run_with(instruction_set):
 def test_answers_agree_between_instruction_sets(asked):
     used, answers = run_with(asked)
     if used != asked:
-        assert SETS.index(used) < SETS.index(asked), "never one the CPU lacks"
-        # Nothing to compare: the request fell back to a lesser set. Said aloud instead of passing unseen.
+        assert SETS.index(used) < SETS.index(asked), "an instruction set that the CPU lacks is never used"
+        # The request fell back to a smaller set. Report this as a skip, because there is nothing to compare.
         pytest.skip(f"this CPU has no {asked}")
     _, reference = run_with("baseline")
     assert np.allclose(answers, reference, rtol=1e-3, atol=1e-3)

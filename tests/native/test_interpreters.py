@@ -54,20 +54,20 @@ def run(program):
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("attempt", range(4))  # where a thread is at the end is chance
+@pytest.mark.parametrize("attempt", range(4))  # the state of the threads at the end is random
 def test_the_end_of_the_interpreter_is_quiet_while_daemon_threads_estimate(attempt):
     done = run(DAEMONS)
     assert (done.returncode, done.stderr) == (0, ""), attempt
 
 
-@pytest.mark.skipif(sys.implementation.name != "cpython", reason="interpreters of CPython")
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="needs subinterpreters of CPython")
 def test_other_interpreters_are_refused_with_a_message():
     done = run(BESIDE)
     assert "caransac works in the main interpreter alone" in done.stdout, done.stderr
 
 
-def test_the_lock_is_released_by_what_survives_the_end_of_the_interpreter():
+def test_bindings_do_not_use_gil_scoped_guards():
     bindings = Path(__file__).parents[2] / "src" / "native" / "bindings"
     if not bindings.is_dir():
-        pytest.skip("the sources are not there")
+        pytest.skip("needs the sources")
     assert [path.name for path in bindings.iterdir() if "gil_scoped" in path.read_text()] == []

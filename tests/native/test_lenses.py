@@ -1,4 +1,4 @@
-"""Lenses that bend lines: rays through them, and poses refined with them."""
+"""Lens distortion: rays through lenses, and poses refined together with lenses."""
 
 from math import inf
 
@@ -29,7 +29,7 @@ def with_intrinsics(R, t):
 
 
 @pytest.mark.parametrize("k1", [-0.3, -0.05, 0.0, 0.2])
-def test_rays_are_those_of_the_camera(rng, k1):
+def test_rays_match_the_camera(rng, k1):
     camera = Camera("SIMPLE_RADIAL", (500, 320, 240, k1))
     pixels = rng.uniform((100, 50), (540, 430), (200, 2))
     seen = change_lenses(pack((pixels - (320, 240)) / 500, np.zeros((200, 2))), (0.0, 0.0), (k1, 0.3))
@@ -38,11 +38,11 @@ def test_rays_are_those_of_the_camera(rng, k1):
 
 
 def test_every_point_has_a_ray_and_comes_back(rng):
-    points = rng.normal(0, 3, (500, 2))  # many far beyond the fold of these lenses
+    points = rng.normal(0, 3, (500, 2))  # many points are far outside the invertible range of these lenses
     seen = change_lenses(pack(points, points), (0.0, 0.0), (-0.4, 0.7))
     assert np.isfinite(seen.points1).all()
     order = np.argsort(np.linalg.norm(points, axis=1))
-    assert np.all(np.diff(np.linalg.norm(seen.points1, axis=1)[order]) > 0), "the farther, the farther"
+    assert np.all(np.diff(np.linalg.norm(seen.points1, axis=1)[order]) > 0), "the order of the radii is kept"
     back = change_lenses(seen, (-0.4, 0.7), (0.0, 0.0))
     np.testing.assert_allclose(back.points1, points, atol=1e-9)
     np.testing.assert_allclose(back.points2, points, atol=1e-9)
@@ -69,8 +69,8 @@ def test_poses_and_lenses_are_found_together(rng, first, second):
     np.testing.assert_array_equal(held[:, 4:], 0.0)
 
 
-def test_k1_has_no_bias_and_scatters_as_the_information_says(rng):
-    """Distances are those in the image: distances between rays shrink where a lens draws these together."""
+def test_k1_is_unbiased_and_its_scatter_matches_the_information(rng):
+    """Residuals are distances in the image. Distances between rays would be too small for some lenses."""
     x1, x2, R, t = (each[0] for each in random_problems(rng, 1, 400))
     truth, noise = -0.1, 2e-3
     found, deviations = [], []
@@ -104,12 +104,12 @@ def test_hostile_input(rng):
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 53])
-def test_information_of_k1_is_that_of_distances_in_the_image(rng, count):
-    """By finite differences, of any number of points: in the middle, beyond the fold of a lens, and with weights."""
+def test_the_information_of_k1_refers_to_distances_in_the_image(rng, count):
+    """Compared with finite differences: points in the centre, outside the invertible range, and with weights."""
     x1, x2, R, t = (each[0] for each in random_problems(rng, 1, count))
     x1[0] = 0.0
     x2[0] = (R @ (0, 0, 3.0) + t)[:2] / (R @ (0, 0, 3.0) + t)[2]
-    if count > 50:  # points of the epipolar plane of a ray far off the axis
+    if count > 50:  # points on the epipolar plane of a ray far from the axis
         x1[1] = 3.0, 0.5
         x2[1] = (R @ (3.0, 0.5, 1.0) + 0.2 * t)[:2] / (R @ (3.0, 0.5, 1.0) + 0.2 * t)[2]
     truth, weights, essential = (-0.15, 0.1), rng.uniform(0.5, 2, count), np.cross(np.eye(3), t) @ R

@@ -14,13 +14,14 @@ from caransac.synthetic import make_pair
 
 pytestmark = pytest.mark.slow
 
-TICKS = 5  # of another thread, that show that it runs: with the lock held it gets one or two for each call
-QUICK = {"instruction_set", "retract", "sources_digest"}  # over before anybody could notice
+# Number of ticks of another thread that proves that the lock is released; otherwise it gets one or two per call.
+TICKS = 5
+QUICK = {"instruction_set", "retract", "sources_digest"}  # kernels that are too fast for this test
 
 
 @pytest.fixture(scope="module")
 def calls():
-    """A long call of every kernel, by its name in the compiled module."""
+    """A long call of each kernel, by its name in the compiled module."""
     pair = make_pair(3000, seed=1)
     points1, points2 = (pair.camera1.pixels_to_rays(points) for points in (pair.points1, pair.points2))
     points, pool = kernels.pack(points1, points2), np.arange(3000, dtype=np.int32)
@@ -96,12 +97,12 @@ def calls():
 
 
 def ticks_during(call):
-    """How often this thread got to run while another one was in the call."""
+    """Count how often this thread runs while another thread is in the call."""
     begun, enough, finished = threading.Event(), threading.Event(), threading.Event()
 
     def work():
         begun.set()
-        for _ in range(3):  # long enough for other threads, however busy the machine is
+        for _ in range(3):  # repeated, so that it takes long enough on a busy machine
             call()
             if enough.is_set():
                 break
@@ -111,7 +112,7 @@ def ticks_during(call):
     thread.start()
     begun.wait()
     ticks = 0
-    while not finished.is_set():  # with the lock held throughout, this loop would not turn until the end
+    while not finished.is_set():  # if the call kept the lock, this loop would run only at the end
         time.sleep(1e-3)
         ticks += 1
         if ticks == TICKS:

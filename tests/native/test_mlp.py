@@ -1,4 +1,4 @@
-"""Small networks against numpy."""
+"""Small networks, compared with numpy."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ def test_the_poses_of_a_homography_are_those_it_was_made_of(rng):
         poses = kernels.plane_poses(H, kernels.pack(rays, rays))
         direction = t / np.linalg.norm(t)
         assert min(np.abs(pose - np.c_[R, direction]).max() for pose in poses) < 1e-6
-        # Each of them maps the plane as the homography does: the essential matrix vanishes on its pairs.
+        # Each pose maps the plane like the homography, so its essential matrix vanishes on matches of the plane.
         moved = homogeneous(rays) @ H.T
         for pose in poses:
             E = cross_matrix(pose[:, 3]) @ pose[:, :3]

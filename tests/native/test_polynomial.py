@@ -1,4 +1,4 @@
-"""Real roots against polynomials whose roots are known."""
+"""Real roots of polynomials with known roots."""
 
 import numpy as np
 import pytest
@@ -50,10 +50,10 @@ def test_round_roots_and_lower_degrees(roots, width):
 
 
 @pytest.mark.parametrize("gap", [1e-1, 1e-2, 1e-3])
-def test_roots_close_to_each_other_are_told_apart(rng, gap):
+def test_close_roots_are_separated(rng, gap):
     for _ in range(100):
         middle = np.tan(rng.uniform(-1.5, 1.5))
-        roots = middle + gap * (1 + middle**2) * np.array([-1, 0, 1.3])  # as close near infinity as near zero
+        roots = middle + gap * (1 + middle**2) * np.array([-1, 0, 1.3])  # equally close near infinity and near zero
         pairs = rng.normal(size=3) + 1j * rng.uniform(0.5, 2, 3)
         for found in (roots_of(coefficients(roots, width=4)), roots_of(coefficients(roots, pairs))):
             assert len(found) == 3
@@ -72,7 +72,7 @@ def test_roots_do_not_depend_on_the_polynomials_beside(rng):
 
 
 @pytest.mark.parametrize("eps", [1e-8, 1e-12, 1e-14, 1e-16, 0.0])
-def test_a_root_far_away_leaves_the_others_alone(rng, eps):
+def test_a_distant_root_does_not_affect_the_others(rng, eps):
     for _ in range(100):
         roots = np.sort(rng.uniform(-3, 3, 3))
         if np.diff(roots).min() < 0.05:
@@ -83,7 +83,7 @@ def test_a_root_far_away_leaves_the_others_alone(rng, eps):
 
 
 @pytest.mark.parametrize("bad", [np.zeros(11), np.full(11, np.nan), np.full(4, np.inf), np.r_[np.nan, np.ones(10)]])
-def test_no_roots_of_nothing(bad):
+def test_degenerate_polynomials_have_no_roots(bad):
     assert len(roots_of(bad)) == 0
 
 

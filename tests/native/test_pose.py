@@ -10,7 +10,7 @@ from caransac.geometry import join_pose, split_pose
 pytestmark = pytest.mark.kernels
 
 
-def test_the_true_pose_is_among_those_of_its_sample(rng):
+def test_the_true_pose_is_among_the_poses_of_its_sample(rng):
     x1, x2, R, t = random_problems(rng, 500, 5)
     poses, sample = solve(kernels.five_point_poses, x1, x2)
     best = np.full(500, np.inf)
@@ -19,7 +19,7 @@ def test_the_true_pose_is_among_those_of_its_sample(rng):
 
 
 @pytest.mark.parametrize("count", [0, 1, 64, 150])
-def test_poses_are_those_of_the_essential_matrices_with_their_sample_in_front(rng, count):
+def test_poses_come_from_essential_matrices_with_their_sample_in_front(rng, count):
     x1, x2, _, _, _ = contaminated_scene(rng, 100)
     samples = kernels.sample_uniform(np.arange(100, dtype=np.int32), 5, count, seed=0)
     points = kernels.pack(x1, x2)

@@ -65,7 +65,7 @@ def test_fundamental_jacobian_matches_central_differences(rng):
 
 
 @pytest.mark.parametrize("kind", [POSES, FUNDAMENTALS])
-def test_information_is_that_of_the_jacobian(rng, kind):
+def test_the_information_matches_the_jacobian(rng, kind):
     x1, x2, R, t, _ = contaminated_scene(rng, 203)
     model = join_pose(R, t) if kind is POSES else geometry.essential_from_pose(R, t)
     weights = rng.uniform(size=203)
@@ -77,7 +77,7 @@ def test_information_is_that_of_the_jacobian(rng, kind):
 
 @pytest.mark.parametrize("kind", [POSES, FUNDAMENTALS])
 @pytest.mark.parametrize("held", [False, True])
-def test_the_response_is_the_step_of_least_squares_to_where_points_moved(rng, kind, held):
+def test_the_response_is_the_least_squares_step_to_the_moved_points(rng, kind, held):
     x1, x2, R, t, _ = contaminated_scene(rng, 203)
     model = join_pose(R, t) if kind is POSES else geometry.essential_from_pose(R, t) / 2**0.5
     points, moved = pack(x1, x2), pack(x1, x2 + 1e-3 * rng.normal(size=x2.shape))
@@ -96,7 +96,7 @@ def test_the_response_is_the_step_of_least_squares_to_where_points_moved(rng, ki
     assert np.array_equal(kind.response(model, points, points, weights, variance, prior), np.zeros_like(found))
 
 
-def test_matches_that_are_not_numbers_where_they_moved_have_no_response(rng):
+def test_matches_that_move_to_nan_have_no_response(rng):
     x1, x2, R, t, _ = contaminated_scene(rng, 203)
     far = x2.copy()
     far[:3] = 1e200, -1e300
@@ -131,7 +131,7 @@ def test_cost_is_as_specified_and_never_rises(rng, loss, weighted, single_precis
 
 
 @pytest.mark.parametrize("loss", list(Loss))
-def test_the_gradient_vanishes_where_refinement_ends(rng, loss):
+def test_the_gradient_vanishes_at_the_end_of_the_refinement(rng, loss):
     x1, x2, R, t, _ = contaminated_scene(rng, 300)
     start = nearby(rng, join_pose(R, t), 0.003)
     options = RefineOptions(loss=loss, loss_scale=1e-3, max_steps=100)
@@ -208,7 +208,7 @@ def test_zero_weights_remove_points(rng):
     assert np.array_equal(with_weights, without_points)
 
 
-def test_too_few_points_leave_the_model_alone(rng):
+def test_too_few_points_do_not_change_the_model(rng):
     x1, x2, R, t, _ = contaminated_scene(rng, 40)
     for n in (0, 4):
         refined, costs = POSES.refine(join_pose(R, t)[None], pack(x1[:n], x2[:n]), RefineOptions())
@@ -218,11 +218,11 @@ def test_too_few_points_leave_the_model_alone(rng):
 
 @pytest.mark.parametrize("loss", list(Loss))
 @pytest.mark.parametrize("bad", [1e200, "epipoles"])
-def test_points_without_a_residual_change_nothing(rng, loss, bad):
+def test_points_without_a_residual_are_ignored(rng, loss, bad):
     x1, x2, R, _, _ = contaminated_scene(rng, 60, outlier_ratio=0)
     t = np.array([0, 0, 1.0])
     with_bad1, with_bad2 = (np.concatenate([x, [[0.0, 0.0]]]) for x in (x1, x2))
-    if bad == "epipoles":  # of the model it starts from: there the distance is 0 / 0
+    if bad == "epipoles":  # at the epipoles of the initial model, the distance is 0 / 0
         with_bad1[-1] = (R.T @ t)[:2] / (R.T @ t)[2]
     else:
         with_bad1[-1, 0] = bad

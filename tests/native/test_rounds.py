@@ -1,4 +1,4 @@
-"""The steps of a round, each in one call: the same as its parts one by one."""
+"""The combined kernels for the steps of a round give the same results as their parts."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SAME = 0.95
 
 @pytest.fixture
 def scene(rng):
-    """Points, and poses of samples of them, good and bad."""
+    """Points, and good and bad poses from samples of them."""
     x1, x2, *_ = contaminated_scene(rng, 300, outlier_ratio=0.4)
     points = kernels.pack(x1, x2)
     samples = kernels.sample_uniform(np.arange(300, dtype=np.int32), 5, 60, seed=1)
@@ -34,7 +34,7 @@ def test_promising_models_are_the_best_ones_refined(scene, kind):
 
 
 def distinct(scores, count, same=SAME):
-    """Rows of scores that differ from those before."""
+    """Return the indices of rows of scores that differ from all rows kept before."""
     kept = []
     lengths = np.maximum(np.linalg.norm(scores, axis=1), 1e-6)
     for i, row in enumerate(scores):
@@ -44,7 +44,7 @@ def distinct(scores, count, same=SAME):
 
 
 def spread_consensus(scores, regions, weights, sharpness):
-    """The consensus that models are ranked by, of rows of scores (m, n)."""
+    """Return the consensus that ranks models, from rows of scores (m, n)."""
     scores = scores.astype(float)
     weighted = weights * np.where(scores > 0, 1 / (1 + sharpness * (1 - scores)), 0)
     return np.array([sum(np.sqrt(np.bincount(cells, row)).sum() for cells in regions.cells) for row in weighted])
@@ -72,7 +72,7 @@ def test_distinct_models_come_by_their_weighted_consensus(scene, rng, kind, coun
 
 
 def test_matches_of_no_weight_do_not_rank_models(scene):
-    """A model that only they support comes last, however many they are."""
+    """A model that only such matches support comes last."""
     points, poses = scene
     everything = kernels.Regions(points, np.ones(300, np.float32), 7.0)
     best = POSES.most_distinct(poses, points, 3e-3, everything, 1, SAME)
@@ -82,7 +82,7 @@ def test_matches_of_no_weight_do_not_rank_models(scene):
     totals = POSES.spread_consensus(
         POSES.most_distinct(poses, points, 3e-3, others, len(poses), 1.1), points, 3e-3, others
     )
-    assert len(totals) == len(poses)  # no two cosines reach 1.1
+    assert len(totals) == len(poses)  # a cosine is always below 1.1, so no model is dropped
     assert np.all(np.diff(totals) <= 0)
     assert totals[0] > 0
     assert totals[-1] == 0
@@ -123,9 +123,10 @@ def test_poses_of_no_numbers_are_their_own_mean(scene, entry):
 
 
 def at_distances(distances, dimensions, rng):
-    """Points at the given distances from a model, the model, and its kind."""
+    """Create points at given distances from a model. Return them, the model, and its kind."""
     points1 = rng.normal(size=(len(distances), 2))
-    if dimensions == 1:  # a camera that moves sideways: the lines are horizontal, and both points share the error
+    # A camera that moves sideways: lines are horizontal, and the error is divided between both points.
+    if dimensions == 1:
         offset = np.stack([rng.normal(size=len(distances)), 2**0.5 * distances], axis=1)
         return kernels.pack(points1, points1 + offset), essential_from_pose(np.eye(3), [1.0, 0, 0]), FUNDAMENTALS
     angles = rng.uniform(0, 2 * np.pi, len(distances))
@@ -134,7 +135,7 @@ def at_distances(distances, dimensions, rng):
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_right_matches_are_told_from_the_background(rng, dimensions):
+def test_right_matches_are_separated_from_the_background(rng, dimensions):
     right = np.linalg.norm(rng.normal(size=(2000, dimensions)), axis=1)
     wrong = 20 * rng.random(1500) ** (1 / dimensions)  # uniform in the volume
     points, model, kind = at_distances(np.concatenate([right, wrong]), dimensions, rng)
@@ -143,7 +144,7 @@ def test_right_matches_are_told_from_the_background(rng, dimensions):
     assert median == pytest.approx(np.median(right), rel=0.05)
 
 
-def test_background_alone_is_no_match(rng):
+def test_a_background_without_right_matches_gives_few_matches(rng):
     points, model, kind = at_distances(rng.uniform(0, 10, 1000), 1, rng)
     assert kind.right_matches(model, points, 10.0, 1)[0] < 80
     assert kind.right_matches(model, points.subset(np.empty(0, np.int32)), 10.0, 1) == (0.0, 10.0)

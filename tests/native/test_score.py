@@ -1,4 +1,4 @@
-"""Residuals, consensus and the ranking with early rejection."""
+"""Residuals, consensus, and ranking with early rejection."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.kernels
 
 
 def scene_with_models(rng, num_points, num_samples=300):
-    """Points, the same packed, and essential matrices, which FUNDAMENTALS score without cheirality."""
+    """Return points, the same points packed, and essential matrices, which FUNDAMENTALS scores without cheirality."""
     x1, x2, R, t, _ = contaminated_scene(rng, num_points)
     points = kernels.pack(x1, x2)
     samples = kernels.sample_uniform(np.arange(num_points, dtype=np.int32), 5, num_samples, seed=1)
@@ -31,7 +31,7 @@ def test_residuals_match_their_specification(rng):
     assert np.allclose(FUNDAMENTALS.residuals_sq(models, points), expected, rtol=1e-6, atol=1e-18)
 
 
-def test_residuals_of_poses_are_those_of_their_essential_matrices(rng):
+def test_residuals_of_poses_equal_those_of_their_essential_matrices(rng):
     x1, x2, R, t, _ = contaminated_scene(rng, 50)
     expected = geometry.sampson_sq(geometry.essential_from_pose(R, t), x1, x2)
     assert np.allclose(POSES.residuals_sq(join_pose(R, t)[None], kernels.pack(x1, x2))[0], expected, rtol=1e-6)
@@ -43,12 +43,12 @@ def test_models_are_ranked_by_their_consensus(rng, num_points):
     order = FUNDAMENTALS.top(models, points, 1e-3, len(models))
     assert sorted(order) == list(range(len(models)))
     ranked = consensus(models, points, 1e-3)[order]
-    assert np.all(np.diff(ranked) < 1e-3 * max(1, num_points / 100)), "but for rounding in single precision"
+    assert np.all(np.diff(ranked) < 1e-3 * max(1, num_points / 100)), "equal up to rounding in single precision"
 
 
 @pytest.mark.parametrize("k", [1, 4, 32])
 @pytest.mark.parametrize("num_points", [50, 700, 3000])
-def test_early_rejection_changes_nothing(rng, num_points, k):
+def test_early_rejection_does_not_change_the_ranking(rng, num_points, k):
     _, _, points, models = scene_with_models(rng, num_points)
     everything = FUNDAMENTALS.top(models, points, 1e-3, len(models))
     assert np.array_equal(FUNDAMENTALS.top(models, points, 1e-3, k), everything[:k])
@@ -67,7 +67,7 @@ def test_single_precision_ranks_like_double_precision(rng):
     exact = consensus(models, points, 1e-3)
     index = FUNDAMENTALS.top(models, points, 1e-3, 8)
     best = np.sort(exact)[::-1][:8]
-    assert np.abs(exact[index] - best).max() < 0.02, "at most models within rounding trade places"
+    assert np.abs(exact[index] - best).max() < 0.02, "only models that are equal up to rounding may change places"
     assert index[0] == np.argmax(exact)
 
 
@@ -110,7 +110,7 @@ def test_spread_consensus_matches_its_definition(rng, kind, sharpness):
     weights = rng.uniform(0, 1, 150).astype(np.float32)
     regions = kernels.Regions(points, weights, sharpness)
     scores = kind.msac_scores(models, points, 2e-3).astype(float)
-    # Cauchy's kernel of the distances, whose squares are 1 - score in thresholds.
+    # Cauchy's kernel of the distances. The squared distance relative to the threshold is 1 - score.
     scores = weights * np.where(scores > 0, 1 / (1 + sharpness * (1 - scores)), 0)
     expected = [sum(np.sqrt(np.bincount(cells, row)).sum() for cells in regions.cells) for row in scores]
     assert np.allclose(kind.spread_consensus(models, points, 2e-3, regions), expected, rtol=1e-4)  # single precision
@@ -134,7 +134,7 @@ def test_single_precision_ranking_does_not_harm_the_final_pose(monkeypatch, foca
         for seed in range(8):
             pair = make_pair(600, outlier_ratio=0.5, noise_px=0.3 * max_error_px, seed=seed)
             rays = [pair.camera1.pixels_to_rays(points) for points in (pair.points1, pair.points2)]
-            # The same scene through a lens of another focal length: only the unit of the pixel changes.
+            # The same scene with another focal length: only the unit of the pixels changes.
             points = [rays[i] * focal for i in range(2)]
             threshold = max_error_px * focal / pair.camera1.fx
             K = np.diag([focal, focal, 1.0])
@@ -143,7 +143,7 @@ def test_single_precision_ranking_does_not_harm_the_final_pose(monkeypatch, foca
     assert np.allclose(errors["single"], errors["double"], atol=0.02 * max_error_px + 1e-3)
 
 
-def test_points_on_both_epipoles_score_nothing():
+def test_points_on_both_epipoles_have_score_zero():
     model = geometry.essential_from_pose(np.eye(3), [0, 0, 1.0])  # forward motion: the epipoles are the image centres
     points = kernels.pack(np.zeros((3, 2)), np.zeros((3, 2)))
     assert FUNDAMENTALS.top(model[None], points, 1e-3, 1).tolist() == [0]

@@ -1,4 +1,4 @@
-"""Which points are worth more work, and where they are."""
+"""Selection of the most promising points, and their regions."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from caransac import kernels
 
 
 @pytest.mark.parametrize("count", [0, 1, 10, 99, 100, 1000])
-def test_the_most_likely_are_those_of_the_largest_probability(rng, count):
+def test_the_most_likely_points_have_the_largest_probabilities(rng, count):
     probabilities = rng.permutation(100).astype(np.float32) / 100
     expected = np.sort(np.argsort(-probabilities)[:count])
     assert np.array_equal(kernels.most_likely(probabilities, count), expected)
@@ -29,7 +29,7 @@ def test_what_is_no_number_is_chosen_last():
 
 
 @pytest.mark.parametrize("num_points", [0, 1, 15, 64, 203])
-def test_inner_products_are_those_of_numpy(rng, num_points):
+def test_inner_products_match_numpy(rng, num_points):
     rows, row = rng.uniform(size=(7, num_points)).astype(np.float32), rng.uniform(size=num_points).astype(np.float32)
     assert np.allclose(kernels.inner_products(rows, row), rows @ row, rtol=1e-5)
     assert kernels.inner_products(rows[:0], row).shape == (0,)

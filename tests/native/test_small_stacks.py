@@ -1,4 +1,4 @@
-"""Kernels and estimates run in threads with small stacks; sanitizers, which take more, do not run these tests."""
+"""Kernels and estimates in threads with small stacks. Builds with sanitizers need more and skip these tests."""
 
 import threading
 
@@ -18,11 +18,11 @@ from caransac.kernels import (
 )
 from caransac.synthetic import make_pair, make_query
 
-SMALL_STACK = 64 * 1024  # bytes; some systems give their threads 128 KB, and callers may ask for less
+SMALL_STACK = 64 * 1024  # bytes; some systems give threads only 128 KB, and callers may request less
 
 
 def on_a_small_stack(call):
-    """The answer of a call in a thread with a small stack: one that is too small ends the whole process."""
+    """Run a call in a thread with a small stack. A stack overflow would end the whole process."""
     answers = []
     before = threading.stack_size(SMALL_STACK)
     try:

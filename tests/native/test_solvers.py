@@ -1,4 +1,4 @@
-"""five_point and seven_point against truth, against other libraries, and on degenerate input."""
+"""five_point and seven_point: true solutions, comparison with other libraries, and degenerate input."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_the_true_matrix_is_among_the_solutions(rng, size):
 
 
 def special_problems(rng, kind, count, size):
-    """Motions and scenes that people have and random numbers do not."""
+    """Create special motions and scenes that are common in practice but never random."""
     X = np.concatenate([rng.uniform(-2, 2, (count, size, 2)), rng.uniform(3, 9, (count, size, 1))], axis=2)
     R, t = np.tile(np.eye(3), (count, 1, 1)), np.tile([1.0, 0, 0], (count, 1))
     if kind == "upside down":
@@ -91,7 +91,7 @@ def same_set(ours, theirs, tolerance=1e-5):
 
 @pytest.mark.slow
 def test_five_point_agrees_with_poselib(rng):
-    import poselib  # not at the top: the sanitizers' environment has no peers
+    import poselib  # imported here, because the environment of the sanitizers has no peers
 
     count = 10_000
     x1, x2, _, _ = random_problems(rng, count, 5)
@@ -104,7 +104,7 @@ def test_five_point_agrees_with_poselib(rng):
             theirs = with_norm(theirs, np.sqrt(2))
             gram = theirs @ theirs.swapaxes(1, 2)
             violation = gram @ theirs - 0.5 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * theirs
-            # Samples so ill-conditioned that the other solver misses its own constraints prove nothing.
+            # Skip ill-conditioned samples, for which the other solver violates its own constraints.
             if np.abs(violation).max() > 1e-8:
                 continue
         compared += 1
@@ -114,7 +114,7 @@ def test_five_point_agrees_with_poselib(rng):
 
 
 def seven_point_by_numpy(x1, x2):
-    """All real solutions from a singular value decomposition and the eigenvalues of a companion matrix."""
+    """Return all real solutions, from a singular value decomposition and the eigenvalues of a companion matrix."""
     constraints = np.einsum("mi,mj->mij", homogeneous(x2), homogeneous(x1)).reshape(7, 9)
     first, second = np.linalg.svd(constraints)[2][-2:].reshape(2, 3, 3)
     nodes = np.array([-1.0, -0.4, 0.4, 1.0])
@@ -156,7 +156,7 @@ def test_degenerate_samples_have_no_solution(rng, size, kind):
     models, sample = solve(solver, x1, x2)
     assert np.all(np.isfinite(models))
     assert bad not in sample
-    assert np.array_equal(sample, good[good != bad]), "the neighbours of a degenerate sample lose nothing"
+    assert np.array_equal(sample, good[good != bad]), "a degenerate sample does not affect its neighbours"
 
 
 @pytest.mark.kernels
@@ -164,7 +164,7 @@ def test_degenerate_samples_have_no_solution(rng, size, kind):
     ("solver", "size"), [(kernels.five_point, 5), (kernels.five_point_poses, 5), (kernels.seven_point, 7)]
 )
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13, 400])
-def test_batches_of_any_size_give_what_single_samples_give(rng, solver, size, count):
+def test_batches_of_any_size_agree_with_single_samples(rng, solver, size, count):
     x1, x2, _, _ = random_problems(rng, max(count, 1), size)
     models, sample = solve(solver, x1[:count], x2[:count])
     singles = [solve(solver, x1[i : i + 1], x2[i : i + 1])[0] for i in range(count)]

@@ -1,4 +1,4 @@
-"""Results as users see them: in a terminal and in a notebook."""
+"""Display of results in a terminal and in a notebook."""
 
 import re
 from html.parser import HTMLParser
@@ -47,7 +47,7 @@ def test_other_results_are_one_line_too():
 
 
 class Texts(HTMLParser):
-    """Everything in a page that is text, and its images."""
+    """Collects all texts of a page, and its images."""
 
     def __init__(self, page):
         super().__init__()

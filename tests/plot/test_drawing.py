@@ -1,4 +1,4 @@
-"""Pictures: what is drawn, and where."""
+"""Content and layout of pictures."""
 
 import sys
 from io import BytesIO
@@ -48,7 +48,7 @@ def test_matches_go_from_faint_red_to_solid_green(tmp_path):
     shift = right.get_extent()[0] + 0.5
     assert shift > 100
     (lines,) = artists(axes, LineCollection)
-    # The most probable is drawn last, above the others.
+    # The most probable match is drawn last, above the others.
     np.testing.assert_allclose(lines.get_segments()[-1], [[10, 20], [15 + shift, 25]])
     colours = lines.get_colors()
     assert colours[0][0] > 2 * colours[0][1]  # red

@@ -1,4 +1,4 @@
-"""Which of many matches are drawn: some of every part of the image, the most probable ones."""
+"""Selection of the matches to draw: the most probable ones of every part of the image."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SIZE = 800, 600
 def many():
     rng = np.random.default_rng(5)
     points = rng.uniform(0, 1, (4000, 2)) * SIZE
-    crowded = rng.uniform(0, 0.1, (4000, 2)) * SIZE  # where most features are
+    crowded = rng.uniform(0, 0.1, (4000, 2)) * SIZE  # the region with most features
     return np.concatenate([points, crowded]), rng.uniform(0, 1, 8000)
 
 

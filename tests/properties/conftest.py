@@ -1,4 +1,4 @@
-"""One profile for all properties: the same examples on every run and machine, few enough for `make test`."""
+"""One profile for all property tests: fixed examples, few enough for `make test`."""
 
 from hypothesis import HealthCheck, settings
 

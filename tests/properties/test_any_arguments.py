@@ -1,4 +1,4 @@
-"""Whatever is passed to a public function, it answers with something whole or raises a ValueError."""
+"""Public functions return a complete result or raise a ValueError, for any arguments."""
 
 import dataclasses
 import json
@@ -44,7 +44,7 @@ def test_no_public_function_is_forgotten():
 
 
 def not_finite(value, name):
-    """Names of the numbers in a result, and in what it holds, that are NaN or infinite."""
+    """Yield the names of all numbers in a result and its parts that are NaN or infinite."""
     if dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             yield from not_finite(getattr(value, field.name), f"{name}.{field.name}")
@@ -56,7 +56,7 @@ def not_finite(value, name):
 
 
 def check_result(result, count):
-    """A result is whole: every field has its shape, and numbers are in their range."""
+    """Assert that a result is complete: every field has its shape, and numbers are in their range."""
     assert not list(not_finite(result, "result"))
     assert result.inliers.shape == (count,)
     assert result.inliers.dtype == bool
@@ -100,7 +100,7 @@ def test_rays_of_any_kind_are_answered_or_refused(points):
     assert result.inliers.shape == (len(points[0]),)
 
 
-# Found here: the information about a focal length was singular up to rounding, and its inverse negative.
+# Found by these tests: the information of a focal length was singular up to rounding, and its inverse negative.
 SINGULAR = (
     np.array([[0.0, 1], [0, 1], [1, 1], [1, 1], [1, 12], [1, 1]]),
     np.array([[1.0, 0], [1, 1], [1, 0], [1, 1], [1, 1], [1, 1]]),
@@ -114,7 +114,8 @@ def test_points_of_any_place_are_answered(name, points):
     try:
         result = ESTIMATES[name](*points, options=QUICK)
     except ValueError as error:
-        not_pixels = any(words in str(error) for words in ("look normalised", "does not contain"))  # of that camera
+        # Points that do not fit the camera.
+        not_pixels = any(words in str(error) for words in ("look normalised", "does not contain"))
         assert not_pixels or not all(np.abs(values).max(initial=0) < 1e12 for values in points), error
         return
     check_result(result, len(points[0]))
@@ -195,7 +196,8 @@ def test_lists_of_anything_are_answered_or_refused(name, pairs):
     try:
         results = getattr(caransac, name)(pairs, options=QUICK, workers=1)
     except (ValueError, TypeError) as error:
-        assert not isinstance(pairs, list) or isinstance(error, ValueError)  # what is no iterable is a TypeError
+        # An argument that is not iterable raises a TypeError.
+        assert not isinstance(pairs, list) or isinstance(error, ValueError)
         return
     assert len(results) == len(pairs)
 
@@ -210,7 +212,7 @@ def test_focal_lengths_are_found_or_not(pairs, size):
 
 
 @given(points=any_points(), other=ANYTHING)
-def test_reports_show_what_was_estimated_or_refuse(points, other):
+def test_reports_of_any_points_are_written_or_refused(points, other):
     try:
         result = caransac.estimate_fundamental(*points, options=QUICK)
     except ValueError:

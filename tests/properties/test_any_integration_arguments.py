@@ -1,4 +1,4 @@
-"""The calls of other libraries answer anything with a result or a ValueError, too; never with a crash."""
+"""The drop-ins for other libraries return a result or raise a ValueError for any arguments, and never crash."""
 
 import re
 

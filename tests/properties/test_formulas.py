@@ -1,4 +1,4 @@
-"""Identities of the formulas of geometry, metrics, cameras and synthetic scenes, for all numbers they are made for."""
+"""Identities of the formulas in geometry, metrics, cameras and synthetic scenes, for all valid numbers."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def poses(draw):
 
 
 @given(pose=poses())
-def test_a_pose_is_among_those_of_its_essential_matrix(pose):
+def test_a_pose_is_among_the_poses_of_its_essential_matrix(pose):
     rotations, translations = geometry.poses_from_essential(geometry.essential_from_pose(*pose))
     errors = [geometry.pose_error_deg(R, t, *pose) for R, t in zip(rotations, translations, strict=True)]
     assert min(errors) < 1e-4
@@ -68,7 +68,8 @@ def test_points_of_a_pose_lie_on_its_epipolar_lines_and_scale_does_not_matter(po
     assume((seen[:, 2] > 0.1).all())
     E, points2 = geometry.essential_from_pose(R, t), seen[:, :2] / seen[:, 2:]
     lines = (geometry.homogeneous(points) @ E.T)[:, :2], (geometry.homogeneous(points2) @ E)[:, :2]
-    assume((np.hypot(*(np.linalg.norm(each, axis=1) for each in lines)) > 1e-4).all())  # no distance on both epipoles
+    # Excludes points on both epipoles, which have no distance.
+    assume((np.hypot(*(np.linalg.norm(each, axis=1) for each in lines)) > 1e-4).all())
     distances_sq = geometry.sampson_sq(E, points, points2)
     assert distances_sq.max(initial=0) < 1e-12
     assert np.allclose(geometry.sampson_sq(-7 * E, points, points2), distances_sq, atol=1e-12)
@@ -114,7 +115,7 @@ def test_calibration_counts_everything_once(probabilities, outcomes, num_bins):
 
 
 @given(count=st.integers(0, 300), share=st.floats(0, 1), seed=st.integers(0, 2**32))
-def test_synthetic_pairs_are_what_was_asked_for(count, share, seed):
+def test_synthetic_pairs_have_the_requested_properties(count, share, seed):
     pair = make_pair(count, outlier_ratio=share, seed=seed)
     assert pair.points1.shape == pair.points2.shape == (count, 2)
     assert pair.scores.shape == (count,)
@@ -126,7 +127,7 @@ def test_synthetic_pairs_are_what_was_asked_for(count, share, seed):
 
 @pytest.mark.parametrize("draw", [random_pair, random_plane])
 @given(count=st.integers(100, 400), share=st.floats(0.2, 0.9), seed=st.integers(0, 2**32))
-def test_realistic_pairs_are_what_was_asked_for(draw, count, share, seed):
+def test_realistic_pairs_have_the_requested_properties(draw, count, share, seed):
     pair = draw(np.random.default_rng(seed), num_points=count, inlier_ratio=share)
     assert pair.points1.shape == pair.points2.shape == (count, 2)
     assert np.isfinite(pair.points1).all()

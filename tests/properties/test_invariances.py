@@ -1,4 +1,4 @@
-"""What must not matter does not: the order of matches, which image is first, the unit and the origin of pixels."""
+"""Results do not depend on the order of matches, the order of the images, or the unit and origin of pixels."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from caransac.geometry import angle_between_deg, pose_error_deg
 pytestmark = pytest.mark.slow
 
 THRESHOLD_PX = 2.0
-SAME_DEG = 1.0  # two estimates of one scene differ by their samples, far less than this where there is depth
+SAME_DEG = 1.0  # two estimates of a scene with depth differ by much less, because they use different samples
 FEW = settings(max_examples=25)
 SHIFTS = st.tuples(st.integers(-500, 500), st.integers(-500, 500))
 
@@ -22,7 +22,7 @@ def options(scale=1.0):
 
 
 def moved(camera, scale, shift):
-    """The camera of pixels that were scaled and then shifted."""
+    """Return the camera for pixels that were scaled and then shifted."""
     focal, cx, cy = camera.params
     return Camera("SIMPLE_PINHOLE", (focal * scale, cx * scale + shift[0], cy * scale + shift[1]))
 
@@ -34,7 +34,7 @@ def pose_of(pair, points1, points2, *, scale=1.0, shift=(0, 0)):
 
 
 def agree(first, second):
-    """Two results about the same matches."""
+    """Assert that two results about the same matches agree."""
     assert first.success
     assert second.success
     assert np.mean(first.inliers == second.inliers) > 0.97
@@ -81,7 +81,7 @@ def test_swapped_images_have_the_transposed_fundamental_matrix(pair):
 @FEW
 @given(pair=scenes(), exponent=st.integers(-2, 3))
 def test_pixels_of_twice_the_size_have_the_same_pose_to_the_bit(pair, exponent):
-    scale = 2.0**exponent  # exact: nothing is rounded differently
+    scale = 2.0**exponent  # a power of two, so that nothing is rounded differently
     found = pose_of(pair, pair.points1, pair.points2)
     other = pose_of(pair, pair.points1 * scale, pair.points2 * scale, scale=scale)
     assert found.success
@@ -138,7 +138,7 @@ def transferred(H, points):
 @FEW
 @given(pair=scenes())
 def test_turned_pixels_turn_the_pose(pair):
-    """Half a turn of image 2 about its centre is half a turn of camera 2 about its axis."""
+    """A rotation of image 2 by 180 degrees about its centre rotates camera 2 about its axis."""
     found = pose_of(pair, pair.points1, pair.points2)
     _, cx, cy = pair.camera2.params
     other = pose_of(pair, pair.points1, 2 * np.array([cx, cy]) - pair.points2)

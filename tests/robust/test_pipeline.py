@@ -1,4 +1,4 @@
-"""The pipeline: what a run costs, what it concludes, what its record says, and that the tuning reaches it."""
+"""The pipeline: number of samples, final answer, trace, and effect of the tuning."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -33,7 +33,7 @@ def problem_of(kind, pair):
 
 
 def counted(monkeypatch, kind):
-    """The numbers of samples of all calls of a problem's solver."""
+    """Record the number of samples in all calls of a problem's solver."""
     calls, solve = [], kind.solve
 
     def counting(self, samples):
@@ -48,11 +48,11 @@ def counted(monkeypatch, kind):
 @pytest.mark.parametrize("kind", [Essential, Fundamental, Homography, FocalPose])
 @pytest.mark.parametrize(("rounds", "samples"), [(1, 256), (3, 100), (4, 37)])
 def test_exactly_the_budget_is_solved(monkeypatch, kind, method, rounds, samples):
-    """Easy data, which early stopping would leave after two rounds, or one of LM-LO."""
+    """The data are easy, so that early stopping would end after two rounds, or after one round of LM-LO."""
     pair = make_pair(500, outlier_ratio=0.1, seed=1)
     problem, info = problem_of(kind, pair), MatchInfo(pair.scores)
-    monkeypatch.setattr("caransac.robust.pipeline.find_degeneracy", lambda *_: None)  # solves samples of its own
-    monkeypatch.setattr("caransac.robust.pipeline.find_rivals", lambda *_: None)  # likewise
+    monkeypatch.setattr("caransac.robust.pipeline.find_degeneracy", lambda *_: None)  # this step also solves samples
+    monkeypatch.setattr("caransac.robust.pipeline.find_rivals", lambda *_: None)  # this step also solves samples
     monkeypatch.setattr("caransac.robust.pipeline.assess_confidence", lambda _network, _problem, found, _options: found)
     calls = counted(monkeypatch, kind)
     options = Options(method=method, rounds=rounds, samples_per_round=samples, early_stop=False)
@@ -60,7 +60,7 @@ def test_exactly_the_budget_is_solved(monkeypatch, kind, method, rounds, samples
     assert calls == [samples] * rounds
     assert found.num_hypotheses == rounds * samples
     assert found.stop_reason == "budget"
-    if kind is not Homography:  # points with depth have none
+    if kind is not Homography:  # early stopping needs a model, and points with depth have no homography
         calls.clear()
         stopped = estimate_model(problem, info, replace(options, early_stop=True, samples_per_round=256, rounds=4))
         assert sum(calls) == stopped.num_hypotheses == (512 if method == "ca-ransac" else 256)
@@ -79,7 +79,7 @@ def test_degenerate_samples_count_as_hypotheses(monkeypatch, method):
 
 
 @pytest.mark.parametrize("call", ["relative_pose", "fundamental", "homography"])
-def test_the_trace_is_what_the_loop_concluded(call):
+def test_the_trace_agrees_with_the_result(call):
     pair = make_pair(700, outlier_ratio=0.5, seed=2)
     cameras = (pair.camera1, pair.camera2) if call == "relative_pose" else ()
     result = getattr(caransac, f"estimate_{call}")(
@@ -97,7 +97,7 @@ def test_the_trace_is_what_the_loop_concluded(call):
     model = {"relative_pose": lambda: np.c_[result.R, result.t], "fundamental": lambda: result.F}.get(
         call, lambda: result.H
     )()
-    if call == "relative_pose":  # the mean of the best one and of others that agree
+    if call == "relative_pose":  # the answer is the mean of the best model and others that agree with it
         assert 0 < pose_error_deg(*split_pose(last.best), result.R, result.t) < 0.01
     else:
         assert np.array_equal(last.best, model)
@@ -105,7 +105,7 @@ def test_the_trace_is_what_the_loop_concluded(call):
         assert record.max_error == pytest.approx(DEFAULT_TUNING.max_error * result.trace[0].noise)
 
 
-def test_scores_of_the_trace_are_those_of_its_models():
+def test_scores_of_the_trace_match_its_models():
     pair = make_pair(700, outlier_ratio=0.5, seed=2)
     problem = problem_of(Essential, pair)
     found = estimate_model(problem, MatchInfo(pair.scores), Options(early_stop=False))
@@ -136,12 +136,12 @@ def record_of(problem, models, best, noise):
     )
 
 
-def test_what_a_run_concludes_is_supported():
+def test_the_answer_of_a_run_is_supported():
     pair = make_pair(300, outlier_ratio=0.3, seed=4)
     problem = problem_of(Essential, pair)
     scale, noise = Scale.of(problem, "auto", DEFAULT_TUNING), 0.5 * problem.pixel
     right = np.c_[pair.R, pair.t]
-    backwards = np.c_[pair.R, -pair.t]  # puts the points behind the cameras
+    backwards = np.c_[pair.R, -pair.t]  # all points are behind the cameras
     found = conclude(
         problem, scale, [record_of(problem, right[None], right, noise)], stop_reason="early_stop", answer=right
     )
@@ -149,7 +149,7 @@ def test_what_a_run_concludes_is_supported():
     assert np.array_equal(found.model, right)
     record = record_of(problem, right[None], right, noise)
     assert conclude(problem, scale, [record], stop_reason="budget", answer=right).stop_reason == "budget"
-    # A mean, or refinement, that lost the consensus is taken back; where there was none, there is no answer.
+    # A mean or refinement that loses the consensus is dropped. Without any consensus, there is no answer.
     for best in (right, backwards):
         record = record_of(problem, right[None], best, noise)
         kept = conclude(problem, scale, [record], stop_reason="budget", answer=backwards)
@@ -162,7 +162,7 @@ def test_what_a_run_concludes_is_supported():
 
 
 class PlantedNetwork:
-    """A network that says of the matches what it is told, whatever they are and whatever models explain them."""
+    """A network with fixed probabilities, independent of the data and the models."""
 
     num_features, alpha = 36, 1.0
 
@@ -177,13 +177,13 @@ class PlantedNetwork:
 
 
 class MisledNetwork(PlantedNetwork):
-    """One that takes the wrong matches for the right ones as soon as it sees a model."""
+    """A network that exchanges right and wrong matches after the first round."""
 
     def update(self, state, _msac_scores):
         return state, 1 - self.prior
 
 
-def test_the_best_model_so_far_stands_against_those_of_worse_samples():
+def test_the_best_model_so_far_is_kept_against_models_of_worse_samples():
     pair = make_pair(400, outlier_ratio=0.4, seed=1)
     problem, network = problem_of(Essential, pair), MisledNetwork(np.where(pair.inliers, 0.99, 0.01))
     options = Options(early_stop=False, adaptive_refinement=False)
@@ -196,7 +196,7 @@ def test_the_best_model_so_far_stands_against_those_of_worse_samples():
 
 
 def planted(seed=0):
-    """Matches of one motion, and half as many again of another one, those of a pattern all over the images."""
+    """Create matches of one motion and 1.5 times as many of another motion, like those of a repeated pattern."""
     first, second = (make_pair(n, outlier_ratio=0.0, seed=s) for n, s in ((200, 10 + seed), (300, 50 + seed)))
     points1, points2 = (np.concatenate([getattr(p, name) for p in (first, second)]) for name in ("points1", "points2"))
     problem = Essential.from_pixels(points1, points2, first.camera1, first.camera2)
@@ -207,7 +207,7 @@ def planted(seed=0):
 @pytest.mark.parametrize(("prior_of_pattern", "wins"), [(0.95, "pattern"), (0.06, "truth")])
 def test_a_repeated_pattern_of_low_prior_does_not_win(seed, prior_of_pattern, wins):
     problem, truth, pattern, right = planted(seed)
-    # Both are sampled, and models of both are refined: the priors decide between them.
+    # Both motions are sampled, and models of both are refined. Their priors decide.
     prior = np.where(right, 0.95, prior_of_pattern)
     tuning = Tuning(pool_success=1e-9)
     options = Options(tuning=tuning, rounds=1, samples_per_round=1000, local_models=500)
@@ -235,7 +235,7 @@ def test_a_repeated_pattern_of_low_prior_does_not_win(seed, prior_of_pattern, wi
     ],
 )
 def test_the_tuning_reaches_the_answer(changed):
-    """And what is not changed gives the same answer, to the bit."""
+    """An unchanged tuning gives an identical answer."""
     pair = make_pair(600, outlier_ratio=0.6, seed=3)
     problem, info = problem_of(Essential, pair), MatchInfo(pair.scores)
     usual, same, other = (
@@ -247,7 +247,7 @@ def test_the_tuning_reaches_the_answer(changed):
 
 
 def plane_matches(rng, num_right=120, num_wrong=300):
-    """Matches of a plane with good scores, and others."""
+    """Create matches of a plane with good scores, and wrong matches."""
     right1 = rng.uniform(0, 1000, (num_right, 2))
     H = np.array([[0.9, 0.1, 30], [-0.05, 1.1, -20], [1e-5, 2e-5, 1]])
     moved = np.c_[right1, np.ones(num_right)] @ H.T
@@ -259,7 +259,7 @@ def plane_matches(rng, num_right=120, num_wrong=300):
 
 
 def draw_of(problem, info, prior, **options):
-    """The samples of the first and of the second round."""
+    """Return the samples of the first and of the second round."""
     options = Options(**options)
     scale, network = Scale.of(problem, "auto", options.tuning), PlantedNetwork(prior)
     steps = Steps(problem, scale, network, network.prior, info, options)
@@ -269,7 +269,7 @@ def draw_of(problem, info, prior, **options):
 
 
 def test_half_of_the_samples_of_homographies_go_by_score(rng):
-    """Where the network is wrong about every match, samples by score still find the plane."""
+    """If the network is wrong about every match, samples by score still find the plane."""
     points1, points2, scores, right = plane_matches(rng)
     problem, prior = Homography.from_pixels(points1, points2), np.where(right, 0.0, 0.99)
     first, second = draw_of(problem, MatchInfo(scores), prior, early_stop=False)
@@ -279,9 +279,9 @@ def test_half_of_the_samples_of_homographies_go_by_score(rng):
         assert not right[by_probability].any()
         assert right[by_score].mean() > 0.9
     best = np.argsort(scores, kind="stable")
-    assert sorted(first[128]) == sorted(best[:4])  # the best four first, as PROSAC has it
+    assert sorted(first[128]) == sorted(best[:4])  # PROSAC starts with the four best matches
     both = [tuple(sorted(sample)) for sample in np.concatenate([first, second]).tolist()]
-    assert len(set(both)) > 0.9 * len(both)  # the second round goes on where the first ended
+    assert len(set(both)) > 0.9 * len(both)  # the second round continues the sequence of the first
 
 
 @pytest.mark.parametrize("by_score", [0.5, 0.0])
@@ -296,7 +296,7 @@ def test_samples_by_score_find_the_plane_that_does_not_look_right(monkeypatch, r
     assert share > 0.95 if by_score else share < 0.1
 
 
-def test_samples_go_by_score_for_homographies_alone(rng):
+def test_only_homographies_have_samples_by_score(rng):
     points1, points2, scores, right = plane_matches(rng)
     prior = np.where(right, 0.0, 0.99)
     assert not right[draw_of(Homography.from_pixels(points1, points2), MatchInfo(), prior)[0]].any()  # without scores
@@ -316,8 +316,8 @@ def test_rounds_draw_other_samples_and_keep_the_best_model():
     assert errors[-1] < 1
 
 
-def test_turned_images_change_nothing():
-    """The pipeline knows no direction: images turned by a right angle give the turned answer."""
+def test_rotated_images_give_the_rotated_answer():
+    """No direction is special: if the images are rotated by 90 degrees, the pose is rotated, too."""
     pair = make_pair(600, outlier_ratio=0.5, seed=5)
     turn = rotation_from_vector([0, 0, np.pi / 2])
     rays = [pair.camera1.pixels_to_rays(points) for points in (pair.points1, pair.points2)]
@@ -333,7 +333,7 @@ def test_turned_images_change_nothing():
 
 
 @pytest.mark.parametrize("broken", [{"noise": np.nan}, {"model": np.full((3, 4), np.inf)}])
-def test_an_answer_with_a_number_that_is_not_finite_is_none(monkeypatch, broken):
+def test_an_answer_that_is_not_finite_is_a_failure(monkeypatch, broken):
     whole = pipeline.conclude
     monkeypatch.setattr(pipeline, "conclude", lambda *arguments: replace(whole(*arguments), **broken))
     pair = make_pair(60, seed=1)

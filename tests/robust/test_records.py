@@ -1,4 +1,4 @@
-"""What is known of the matches beside their points."""
+"""Information about matches in addition to their points."""
 
 import numpy as np
 import pytest
@@ -15,10 +15,10 @@ def test_the_order_knows_the_direction_of_the_scores(kind, expected):
     assert info.order(np.array([3, 1])).tolist() == ([0, 1] if kind == "ratio" else [1, 0])
 
 
-def test_what_is_known_is_that_of_the_matches_a_problem_has(rng):
+def test_information_is_reduced_to_the_usable_matches(rng):
     camera = Camera("RADIAL", (500.0, 320.0, 240.0, -0.4, 0.05))
     pixels1, pixels2 = rng.uniform(200, 400, (2, 50, 2))
-    pixels2[[3, 30]] = 1e5  # no ray leads there
+    pixels2[[3, 30]] = 1e5  # the camera has no ray for these pixels
     info = MatchInfo(np.arange(50.0), "confidence", np.arange(100.0).reshape(50, 2))
     used = info.of_usable(Essential.from_pixels(pixels1, pixels2, camera, camera).usable)
     assert np.array_equal(used.scores, np.delete(np.arange(50), [3, 30]))

@@ -1,4 +1,4 @@
-"""The same bits whatever number of threads the matrix library of numpy has: no sum over matches is left to it."""
+"""Results do not depend on the number of threads of numpy's matrix library, because it computes no sum over matches."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ for name, result in results.items():
 
 
 def planar_points(rng, count):
-    """Matches of a plane, two in five of them wrong."""
+    """Create matches of a plane, two fifths of them wrong."""
     points1 = rng.uniform(0, 700, (count, 2))
     x, y = points1.T
     depth = 1 + 1e-4 * x - 2e-4 * y

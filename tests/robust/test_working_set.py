@@ -1,4 +1,4 @@
-"""The working set: very many matches are worked on in part, and refine the answer and are scored by it in full."""
+"""The working set: only a part of very many matches is used for the search, and all are used for the final answer."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -22,7 +22,7 @@ SIZE = DEFAULT_TUNING.working_set
 
 
 def dense_matches(n, inlier_ratio, noise_px, seed=0):
-    """Matches all over the image: points1, points2, R, t, which are right."""
+    """Create matches all over the image: points1, points2, R, t, and the mask of right matches."""
     rng = np.random.default_rng(seed)
     R, t = rotation_from_vector(np.array([0.05, -0.1, 0.02])), np.array([0.8, 0.1, 0.59])
     t /= np.linalg.norm(t)
@@ -63,7 +63,7 @@ def test_fundamental_matrices_and_homographies_of_dense_matches():
     assert np.allclose(result.H / result.H[2, 2], H, rtol=1e-6, atol=1e-9)
 
 
-def test_the_trace_speaks_of_the_matches_as_given():
+def test_the_trace_refers_to_all_given_matches():
     points1, points2, *_ = dense_matches(25_000, 0.8, 0.5)
     result = caransac.estimate_relative_pose(points1, points2, CAMERA, CAMERA, options=Options(keep_trace=True))
     assert len(result.trace) > 1
@@ -101,13 +101,13 @@ def test_the_matches_worked_on_are_spread_and_the_best_of_their_place(rng):
     assert len(chosen) == SIZE
     assert np.all(np.diff(chosen) > 0)
     assert np.array_equal(chosen, choose_working_set(problem, info, 0, DEFAULT_TUNING))
-    assert np.mean(chosen >= 40_000) > 0.5  # not from the cluster in the middle alone
+    assert np.mean(chosen >= 40_000) > 0.5  # not only from the cluster in the middle
     cell = np.floor((points + 1) * 64 / 2) @ [64, 1]
     crowded = np.flatnonzero(cell == np.bincount(cell.astype(int)).argmax())
     kept = np.intersect1d(chosen, crowded)
     assert 0 < len(kept) < len(crowded)
     assert info.scores[kept].mean() > info.scores[crowded].mean() + 0.1
-    ratios = replace(info, score_kind="ratio")  # of which the low ones are good
+    ratios = replace(info, score_kind="ratio")  # low ratios are good
     kept = np.intersect1d(choose_working_set(problem, ratios, 0, DEFAULT_TUNING), crowded)
     assert info.scores[kept].mean() < info.scores[crowded].mean() - 0.1
 
@@ -134,7 +134,7 @@ def test_matches_without_scores_are_drawn_by_the_seed(rng):
 
 
 def test_a_working_set_gives_the_answer_of_all():
-    """The rule does not depend on the size: three hundred of a thousand find what a thousand find."""
+    """The rule does not depend on the size: 300 of 1000 matches give the same answer."""
     points1, points2, R, t, right = dense_matches(1000, 0.7, 0.5, seed=3)
     problem = Essential.from_pixels(points1, points2, CAMERA, CAMERA)
     every, some = (
@@ -150,7 +150,7 @@ def test_a_working_set_gives_the_answer_of_all():
 @pytest.mark.slow
 @pytest.mark.parametrize("noise_px", [0.5, 2.0])
 def test_answers_do_not_get_worse_with_more_matches(noise_px):
-    """Nor where the working set begins: the error falls from a thousand matches to two hundred thousand."""
+    """The error falls from 1000 to 200,000 matches, including the size at which the working set begins."""
     counts = (1000, 4000, 8000, 8400, 20_000, 60_000, 200_000)
     errors = []
     for seed in range(4):

@@ -1,4 +1,4 @@
-"""Matches tell whether the cameras they were given with are right."""
+"""Evidence from matches about wrong cameras."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_right_focal_lengths_stay_when_free():
     assert np.median([d.deviation for d in found]) < 0.05
 
 
-def test_a_plane_does_not_tell_the_focal_length():
+def test_a_plane_does_not_determine_the_focal_length():
     plane, depth = (np.median([evidence(kind, seed).deviation for seed in range(20)]) for kind in ("plane", "depth"))
     assert plane > 0.05 and plane > 5 * depth
 

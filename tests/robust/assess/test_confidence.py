@@ -1,4 +1,4 @@
-"""The confidence: its evidence, and that it tells right from wrong."""
+"""The confidence: its evidence, and its ability to distinguish right answers from wrong ones."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def estimate(pair, scores=None):
 
 
 def answer(problem, network, scores):
-    """What the pipeline finds with a network."""
+    """Run the pipeline with a network."""
     side = side_information(problem.correspondences, problem.spreads, scores, "ratio")
     return adapt(problem, network, side, MatchInfo(scores), Options())
 
@@ -67,7 +67,7 @@ def test_the_shipped_weights_carry_the_confidence():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_right_answers_are_trusted_and_answers_from_nothing_are_not(seed, rng):
+def test_right_answers_are_trusted_and_answers_from_noise_are_not(seed, rng):
     pair = make_pair(1000, outlier_ratio=0.5, seed=seed)
     assert estimate(pair, pair.scores).confidence > 0.9
     shuffled = rng.permutation(pair.points2)
@@ -82,9 +82,9 @@ def test_right_answers_are_trusted_and_answers_from_nothing_are_not(seed, rng):
 
 
 def turned(baseline, seed):
-    """Right matches, half as many wrong ones, of a camera that turned and moved by a share of the scene's depth."""
+    """Estimate the pose of a camera that rotated and moved by a share of the depth; a third of the matches is wrong."""
     rng = np.random.default_rng(seed)
-    camera = Camera("SIMPLE_PINHOLE", (600, 320, 240))  # of no size: some points leave the frame of image 1
+    camera = Camera("SIMPLE_PINHOLE", (600, 320, 240))  # without a size, because some points are outside image 1
     points1 = rng.uniform((0, 0), (640, 480), (900, 2))
     depths = rng.uniform(4, 12, 900)
     rays = np.c_[camera.pixels_to_rays(points1), np.ones(900)] * depths[:, None]
@@ -107,8 +107,8 @@ def test_cameras_that_hardly_moved_are_not_trusted():
         assert abs(np.mean(confidences) - np.mean(right)) < 0.2
 
 
-def test_no_answer_is_surer_than_lenses_leave_it():
-    """A lens that nobody told of moves the direction of a camera that hardly moved."""
+def test_unknown_lenses_limit_the_confidence():
+    """Unknown lens distortion changes the estimated direction if the camera hardly moved."""
     limit = np.radians(5)
     for shift, sure in ((limit, 0.841), (limit / 2, 0.977), (1e-5, 1.0)):
         assert withstands_lenses(shift, limit) == pytest.approx(sure, abs=1e-3)
@@ -122,8 +122,8 @@ def test_no_answer_is_surer_than_lenses_leave_it():
     assert np.mean(near) < 0.8 < 0.9 < np.mean(far)
 
 
-def test_the_shift_by_a_lens_is_what_it_does(rng):
-    """To first order, and refined on the points that it bends."""
+def test_the_predicted_shift_of_a_lens_agrees_with_a_refinement(rng):
+    """Compared to first order with a refinement on distorted points."""
     pair = make_hard_pair("depth", rng)
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
     network = load_network("default")
@@ -138,10 +138,10 @@ def test_the_shift_by_a_lens_is_what_it_does(rng):
         np.testing.assert_allclose(bent.points1, rays * (1 + k1 * np.sum(rays**2, axis=1, keepdims=True)))
     assert ignored_lens_shift(problem, found, said) == pytest.approx(max(shifts), rel=0.5)
     said = replace(said, lens_shift=np.log(1e-4))
-    assert ignored_lens_shift(problem, found, said) < 2e-4, "too little to look closer"
+    assert ignored_lens_shift(problem, found, said) < 2e-4, "too small for a closer test"
 
 
-def test_failures_have_none_and_classical_methods_do_not_tell():
+def test_failures_have_confidence_zero_and_classical_methods_have_none():
     pair = make_pair(100, seed=0)
     cameras = pair.camera1, pair.camera2
     failed = estimate_relative_pose(pair.points1[:3], pair.points2[:3], *cameras)
@@ -151,7 +151,7 @@ def test_failures_have_none_and_classical_methods_do_not_tell():
     assert classical.confidence is None
 
 
-def test_weights_without_a_confidence_say_so():
+def test_weights_without_a_confidence_have_confidence_none():
     pair = make_pair(300, seed=0)
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     shipped = load_network("default")
@@ -160,7 +160,7 @@ def test_weights_without_a_confidence_say_so():
     assert confidence(network, problem, found) is None
     numbers = evidence(network, problem, found).numbers
     assert numbers.shape == (len(EVIDENCE),)
-    assert np.isfinite(numbers).all()  # exact cameras and two images: everything is measured
+    assert np.isfinite(numbers).all()  # with exact cameras and two images, all evidence is measured
     failed = Estimate(model=None, stop_reason="degenerate", num_hypotheses=0, max_error=1.0)
     assert confidence(network, problem, failed) == 0
 
@@ -189,7 +189,7 @@ def test_a_fit_needs_the_numbers_that_it_was_fitted_to(rng):
 
 
 def hills(rng):
-    """Matches of a smooth surface with depth, some wrong."""
+    """Create matches of a smooth surface with depth, some of them wrong."""
     rays = np.c_[CAMERA.pixels_to_rays(rng.uniform(0, 1, (500, 2)) * (CAMERA.width, CAMERA.height)), np.ones(500)]
     points = rays * (4 + np.sin(4 * rays[:, :1]) + np.cos(5 * rays[:, 1:2]))
     moved = points @ rotation_from_vector([0.03, -0.1, 0.02]).T + [1.0, 0.2, 0.3]
@@ -224,7 +224,7 @@ def test_mirrored_images_are_not_trusted(told):
 
 
 def test_absolute_poses_of_a_small_patch_are_trusted():
-    """Right matches in 40 px of the image leave a large noise, in extents of the points, and a precise pose."""
+    """All right matches are within 40 px. The noise is large relative to their extent, but the pose is precise."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
         R, t = rotation_from_vector(rng.normal(size=3)), rng.normal(size=3)
@@ -236,8 +236,8 @@ def test_absolute_poses_of_a_small_patch_are_trusted():
         assert found.confidence > 0.9
 
 
-def test_a_fit_runs_as_it_was_fitted(rng):
-    """Fitted to `products`, run as a quadratic form."""
+def test_the_estimator_evaluates_the_fit_that_was_trained(rng):
+    """The fit uses `products`; the estimator evaluates it as a quadratic form."""
     mean, scale, weight = (rng.normal(size=n).astype(np.float32) for n in (4, 4, 14))
     fit = ConfidenceFit.of(mean, np.exp(scale), weight, np.float32(0.3))
     for numbers in rng.normal(size=(20, 4)):
@@ -263,7 +263,7 @@ def test_hard_scenes_are_not_trusted_wrongly(kind, outlier_ratio):
 
 @pytest.mark.parametrize("count", [10, 15, 25])
 def test_few_matches_at_random_are_rarely_an_answer(count):
-    """What a filter leaves of images that do not overlap: some model always fits half of so few."""
+    """A filter may leave few random matches if images do not overlap, and some model always fits half of them."""
     camera, believed = Camera("SIMPLE_PINHOLE", (800.0, 500.0, 400.0), 1000, 800), 0
     for seed in range(40):
         rng = np.random.default_rng([seed, count])
@@ -273,14 +273,14 @@ def test_few_matches_at_random_are_rarely_an_answer(count):
 
 
 def outcome_deviations(problem, model, weights, noise, dropped):
-    """Deviations of the outcome of a model, with and without the dropped matches."""
+    """Return the deviations of the outcome of a model, with and without the dropped matches."""
     rates, prior = outcome_rates(problem, model), problem.prior_information
     points = problem.correspondences
     return problem.model_kernels.outcome_deviations(model, points, weights, rates, noise**2, prior, dropped)
 
 
 def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
-    """A line leaves two degrees of freedom; two wrong matches fix them, and nothing supports that."""
+    """A line leaves two degrees of freedom. Two wrong matches determine them without any other support."""
     pair = make_hard_pair("line", rng)
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera, pair.camera)
     depth = make_hard_pair("depth", rng)
@@ -294,9 +294,9 @@ def test_an_answer_that_rests_on_few_matches_is_not_supported(rng):
 
 
 @pytest.mark.parametrize("problem_class", [Essential, Fundamental, FocalPose])
-def test_deviations_are_those_of_the_covariance_carried_over(rng, problem_class):
+def test_deviations_agree_with_the_propagated_covariance(rng, problem_class):
     pair = make_pair(200, outlier_ratio=0.0, seed=4)
-    if problem_class is FocalPose:  # of which one focal length is exact
+    if problem_class is FocalPose:  # one of its focal lengths is exact
         uncertain = replace(pair.camera2, focal_deviation=0.1)
         problem = FocalPose.from_pixels(pair.points1, pair.points2, pair.camera1, uncertain, shared=False)
         model = np.c_[join_pose(pair.R, pair.t), np.zeros((3, 2))]

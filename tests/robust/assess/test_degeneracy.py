@@ -1,4 +1,4 @@
-"""Planes and rotations are told from scenes with depth, and a plane's second pose is found."""
+"""Planes and rotations are distinguished from scenes with depth, and the second pose of a plane is found."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def estimate(kind, seed, outlier_ratio, options=AUTO):
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 @pytest.mark.parametrize("outlier_ratio", [0.0, 0.4])
 @pytest.mark.parametrize(("kind", "expected"), [("depth", None), ("plane", "planar"), ("rotation", "rotation")])
-def test_scenes_are_told_apart(kind, expected, outlier_ratio, method):
+def test_kinds_of_scenes_are_distinguished(kind, expected, outlier_ratio, method):
     found = [estimate(kind, seed, outlier_ratio, Options(max_error_px="auto", method=method))[1] for seed in range(8)]
     assert sum(result.degeneracy == expected for result in found) >= 7
 

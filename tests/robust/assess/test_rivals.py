@@ -1,4 +1,4 @@
-"""Other motions than the answer's."""
+"""Rival motions: models that explain matches which the answer does not explain."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from caransac_lab.synthetic.hard_scenes import CAMERA, make_hard_pair
 
 
 def both_motions(seed=0, share=0.6):
-    """Matches of two pairs with one camera: of the first so many, of the second the rest."""
+    """Combine matches of two pairs with one camera: a share from the first pair, the others from the second."""
     first, second = (make_pair(500, outlier_ratio=0.0, noise_px=0.5, seed=10 * seed + k) for k in (1, 2))
     count = int(share * 500)
     points = (
@@ -22,7 +22,7 @@ def both_motions(seed=0, share=0.6):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_other_motion_is_told_with_its_share(seed):
+def test_the_other_motion_is_reported_with_its_share(seed):
     points1, points2, first, second, count = both_motions(seed)
     found = estimate_relative_pose(points1, points2, first.camera1, first.camera2)
     assert pose_error_deg(found.R, found.t, first.R, first.t) < 3
@@ -47,7 +47,7 @@ def test_fundamental_matrices_have_rivals():
         assert found.rivals[0].R is None and found.rivals[0].t is None
 
 
-def test_one_call_says_so():
+def test_the_one_call_reports_rivals():
     points1, points2, first, *_ = both_motions(1, share=0.7)
     found = estimate(points1, points2, first.camera1, first.camera2)
     assert found.rivals and "another motion explains" in found.reason
@@ -65,7 +65,7 @@ COPIES = {"repetition": (0.0, 1.0), "half turn": (np.pi, 0.0), "moved poster": (
 
 
 def copied(name, seed, share):
-    """A query of which a share of the matches leads to a copy of the scene."""
+    """Create a query in which a share of the matches belongs to a copy of the scene."""
     query, (angle, step), rng = make_query(300, outlier_ratio=0.0, seed=seed), COPIES[name], np.random.default_rng(seed)
     axis, centre = rng.normal(size=3), np.median(query.points3d, axis=0)
     turn = rotation_from_vector(angle * axis / np.linalg.norm(axis))
@@ -97,7 +97,7 @@ def test_one_absolute_pose_has_no_rival_and_is_sure():
 
 
 def with_overlay(seed):
-    """A moving scene, more matches in a corner that do not move, and as many wrong ones."""
+    """Create a moving scene with more static matches in a corner, and as many wrong ones."""
     rng = np.random.default_rng(seed)
     pair = make_hard_pair("depth", rng)
     chosen, size = rng.permutation(len(pair.points1))[:120], np.array([CAMERA.width, CAMERA.height])
@@ -129,7 +129,7 @@ def test_very_many_matches_have_rivals_of_all_matches():
     points1, points2, first, *_ = both_motions(2)
     rng = np.random.default_rng(0)
     index = np.repeat(np.arange(500), 20)
-    for jitter in (0.0, 3.0):  # more than the working set, as copies and moved
+    for jitter in (0.0, 3.0):  # more matches than the working set: exact copies, and copies with noise
         moved1, moved2 = (points[index] + jitter * rng.normal(size=(len(index), 2)) for points in (points1, points2))
         found = estimate_relative_pose(moved1, moved2, first.camera1, first.camera2)
         assert found.rivals[0].inliers.shape == (len(index),)

@@ -1,4 +1,4 @@
-"""The covariance of poses, by simulation."""
+"""The covariance of poses, compared with simulations."""
 
 from dataclasses import replace
 
@@ -23,12 +23,12 @@ from caransac.robust.problems import Essential, FocalPose, Fundamental
 from caransac.synthetic import make_pair
 from caransac_lab.synthetic.hard_scenes import CAMERA
 
-CHI_SQ_95 = 11.07  # of five degrees of freedom
+CHI_SQ_95 = 11.07  # 95 % quantile for five degrees of freedom
 NAMES = ("rotation_x", "rotation_y", "rotation_z", "direction_1", "direction_2")
 
 
 def make_matches(rng, count, noise_px, baseline=0.25):
-    """Matches of a scene with depth, and the pose."""
+    """Create matches of a scene with depth. Return them and the pose."""
     R, direction = rotation_from_vector(0.15 * rng.normal(size=3)), rng.normal(size=3) * (1, 0.6, 0.5)
     t = direction / np.linalg.norm(direction)
     pixels = rng.uniform(0, 1, (12 * count, 2)) * (CAMERA.width, CAMERA.height)
@@ -42,13 +42,13 @@ def make_matches(rng, count, noise_px, baseline=0.25):
 
 
 def error_of(found, R, t):
-    """The error of a pose, in the numbers of its covariance."""
+    """Return the error of a pose in the parameters of its covariance."""
     return np.r_[vector_from_rotation(R @ found.R.T), direction_basis(found.t).T @ t]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "noise_px"), [(80, 0.5), (400, 1.0)])
-def test_ellipses_hold_as_many_errors_as_they_say(count, noise_px):
+def test_ellipses_contain_the_stated_share_of_errors(count, noise_px):
     inside, angles, deviations = [], [], []
     for seed in range(150):
         *points, R, t = make_matches(np.random.default_rng([seed, count]), count, noise_px)
@@ -57,12 +57,12 @@ def test_ellipses_hold_as_many_errors_as_they_say(count, noise_px):
         inside.append(off @ np.linalg.solve(found.covariance, off) < CHI_SQ_95)
         angles.append(np.degrees((np.linalg.norm(off[:3]), np.linalg.norm(off[3:]))))
         deviations.append((found.rotation_deviation_deg, found.direction_deviation_deg))
-    assert 0.88 <= np.mean(inside) <= 0.995  # three deviations of 150 around 93 to 97 %
+    assert 0.88 <= np.mean(inside) <= 0.995  # 93 to 97 %, plus or minus three standard deviations of 150 pairs
     ratio = np.sqrt(np.mean(np.square(angles), axis=0) / np.mean(np.square(deviations), axis=0))
     assert np.all((ratio > 0.75) & (ratio < 1.3))
 
 
-def test_numbers_are_those_of_the_kernels(rng):
+def test_covariance_parameters_match_the_kernels(rng):
     pair = make_pair(50, seed=1)
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     model = join_pose(pair.R, pair.t)
@@ -139,7 +139,7 @@ def test_lenses_that_were_estimated_are_part_of_it():
     assert np.mean(distances_sq < CHI_SQ_95) >= 0.8
     *points, R, t = make_matches(np.random.default_rng(5), 400, 0.5)
     flat = estimate_relative_pose(*points, lens, lens)
-    assert flat.covariance_of == NAMES, "nothing was estimated"
+    assert flat.covariance_of == NAMES, "no k1 was estimated"
     bent = [bend(each, -0.1) for each in points]
     assert estimate_relative_pose(*bent, lens, lens, same_camera=False).covariance_of[5:] == ("k1_1", "k1_2")
     known = CAMERA.with_lens(-0.1, 0.0)
@@ -149,8 +149,8 @@ def test_lenses_that_were_estimated_are_part_of_it():
     assert found.covariance_of[5:] == ("focal", "k1") and found.covariance.shape == (7, 7)
 
 
-def test_a_direction_that_nothing_tells_is_known_to_a_radian(rng):
-    """The camera only turned."""
+def test_an_undetermined_direction_has_a_deviation_of_about_a_radian(rng):
+    """The camera only rotated."""
     R = rotation_from_vector([0.02, 0.1, -0.03])
     pixels1 = rng.uniform(200, 800, (200, 2))
     turned = homogeneous(CAMERA.pixels_to_rays(pixels1)) @ R.T
@@ -162,7 +162,7 @@ def test_a_direction_that_nothing_tells_is_known_to_a_radian(rng):
     assert found.rotation_confidence > 0.8 > 0.5 > found.confidence
 
 
-def test_many_matches_are_as_precise_as_they_are_many():
+def test_more_matches_give_smaller_deviations():
     small, large = (
         estimate_relative_pose(*make_matches(np.random.default_rng(7), count, 0.5)[:2], CAMERA, CAMERA)
         for count in (1000, 12_000)
@@ -171,7 +171,7 @@ def test_many_matches_are_as_precise_as_they_are_many():
 
 
 def test_the_focal_length_of_an_unknown_long_lens_has_a_wide_deviation():
-    """Where the prior is far off, the deviation says so."""
+    """If the prior is far from the truth, the deviation must be large enough."""
     long = Camera("SIMPLE_PINHOLE", (2.2 * CAMERA.width, 639.5, 479.5), CAMERA.width, CAMERA.height)
     rng = np.random.default_rng(11)
     points = np.concatenate([rng.uniform(-0.2, 0.2, (600, 2)), rng.uniform(0.8, 1.3, (600, 1))], axis=1)
@@ -185,7 +185,7 @@ def test_the_focal_length_of_an_unknown_long_lens_has_a_wide_deviation():
 
 @pytest.mark.parametrize("kind", ["essential", "fundamental", "focal"])
 def test_lenses_move_a_model_as_refinement_on_bent_points_does(kind):
-    """To first order in k1, without noise."""
+    """Compared to first order in k1, without noise."""
     points1, points2, R, t = make_matches(np.random.default_rng(3), 900, 0.0)
     focal, centre, k1 = CAMERA.fx, np.array(CAMERA.K[:2, 2]), 1e-3
 
@@ -203,7 +203,7 @@ def test_lenses_move_a_model_as_refinement_on_bent_points_does(kind):
     model = join_pose(R, t)
     if kind == "focal":
         model = np.c_[model, np.zeros((3, 2))]
-    if kind == "fundamental":  # points are centred by medians, which is not the middle of the lens
+    if kind == "fundamental":  # its points are centred by medians, not about the centre of the lens
         model = problem.from_public(fundamental_from_essential(essential_from_pose(R, t), CAMERA.K, CAMERA.K))
     noise = 0.5 * problem.pixel
     response = lens_response(problem, model, np.ones(problem.num_points), noise)
@@ -214,4 +214,4 @@ def test_lenses_move_a_model_as_refinement_on_bent_points_does(kind):
     predicted, found = directions[1] - directions[0], directions[2] - directions[0]
     if kind == "essential":
         assert np.linalg.norm(predicted - found) < 0.1 * np.linalg.norm(found)
-    assert 0.2 < np.linalg.norm(predicted) / np.linalg.norm(found) < 5  # priors and middles differ a little otherwise
+    assert 0.2 < np.linalg.norm(predicted) / np.linalg.norm(found) < 5  # otherwise, priors and centres differ slightly

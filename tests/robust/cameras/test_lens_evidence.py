@@ -1,4 +1,4 @@
-"""Lenses that bend lines: found where the matches show it, and left alone where they do not."""
+"""Lens distortion is estimated if the matches determine it, and otherwise not changed."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ CENTRE = (511.5, 383.5)
 
 
 def scene(seed, k1=(-0.1, -0.1), focals=(700.0, 700.0), outlier_ratio=0.3, noise_px=0.3):
-    """A pair of bent images of points at many depths: points, R, t."""
+    """Create a pair of distorted images of points at many depths: points, R, t."""
     rng = np.random.default_rng(seed)
     X = np.c_[rng.uniform(-4, 4, (1500, 2)), rng.uniform(4, 9, 1500)]
     angle = np.radians(15 + 10 * rng.random())
@@ -50,17 +50,17 @@ def test_a_bent_lens_is_found_with_the_pose(k1):
         assert result.camera1.model == "SIMPLE_RADIAL"
         assert result.camera1.params[:3] == (700.0, *CENTRE)
         assert 0 < result.camera1.distortion_deviation < 0.1
-        assert result.camera1.k1 == pytest.approx(result.camera2.k1, abs=1e-3), "they may be one"
+        assert result.camera1.k1 == pytest.approx(result.camera2.k1, abs=1e-3), "both may be the same camera"
         off.append(result.camera1.k1 - k1)
         unbent = estimate_relative_pose(*points, *(Camera("SIMPLE_RADIAL", (700.0, *CENTRE, k1)),) * 2)
-        assert result.num_inliers > 0.97 * unbent.num_inliers, "inliers are those of the unbent points"
+        assert result.num_inliers > 0.97 * unbent.num_inliers, "inliers refer to undistorted points"
         assert result.noise_px < 1.15 * unbent.noise_px
     assert np.mean(uncertain) < 0.3 * np.mean(flat)
     assert np.max(np.abs(off)) < 0.02
 
 
-def test_a_flat_lens_costs_nothing():
-    """Where nothing shows a lens, the answer is that of an exact camera to the bit."""
+def test_without_distortion_an_uncertain_lens_does_not_change_the_pose():
+    """If there is no evidence of distortion, the result is identical to that of an exact camera."""
     for seed in range(4):
         points, *_ = scene(seed, (0.0, 0.0))
         exact = estimate_relative_pose(*points, camera(), camera())
@@ -70,7 +70,7 @@ def test_a_flat_lens_costs_nothing():
         np.testing.assert_array_equal(uncertain.t, exact.t)
         np.testing.assert_array_equal(uncertain.inliers, exact.inliers)
         assert exact.camera1 == camera()
-        assert uncertain.camera1 == uncertain.camera2 == lens, "as given, since no lens was estimated"
+        assert uncertain.camera1 == uncertain.camera2 == lens, "the given camera, because no lens was estimated"
 
 
 def test_lenses_of_two_cameras_differ():
@@ -82,7 +82,7 @@ def test_lenses_of_two_cameras_differ():
         assert error(result, R, t) < 0.5
         off += [result.camera1.k1 + 0.15, result.camera2.k1 - 0.1]
         half = estimate_relative_pose(*points, lenses[0], Camera("SIMPLE_RADIAL", (800.0, *CENTRE, 0.1), *SIZE))
-        assert half.camera1.k1 == pytest.approx(-0.15, abs=0.03), "one may be known"
+        assert half.camera1.k1 == pytest.approx(-0.15, abs=0.03), "one of the lenses may be known"
         assert half.camera2.params[3] == 0.1
     assert np.max(np.abs(off)) < 0.04
 
@@ -92,7 +92,7 @@ def test_what_is_stated_counts():
     near, far = (camera().with_lens(k1, 0.02) for k1 in (-0.09, -0.05))
     result = estimate_relative_pose(*points, near, near)
     assert error(result, R, t) < 0.3
-    assert result.camera1 == near, "nothing says that it is wrong"
+    assert result.camera1 == near, "there is no evidence against k1 = 0"
     result = estimate_relative_pose(*points, far, far)
     assert error(result, R, t) < 0.3
     assert result.camera1.k1 == pytest.approx(-0.1, abs=0.012)
@@ -167,12 +167,12 @@ def test_hopeless_data_is_a_failure(count):
     assert result.success or result.R is None
 
 
-def test_classical_methods_take_lenses_as_given():
+def test_classical_methods_do_not_estimate_lenses():
     points, *_ = scene(0)
     lens = camera(distortion_deviation=0.1)
     result = estimate_relative_pose(*points, lens, lens, options=Options(method="lm-lo"))
     assert result.camera1 == result.camera2 == lens
     stated = replace(camera(720.0).with_lens(-0.09, 0.02), focal_deviation=0.04)
     refined = estimate_relative_pose(*points, stated, stated, options=Options(method="lm-lo")).camera1
-    assert refined.distortion_deviation == 0.02, "which it did not estimate"
-    assert refined.k1 == pytest.approx(-0.09 * (refined.fx / 720.0) ** 2), "of the same rays at another focal length"
+    assert refined.distortion_deviation == 0.02, "this method does not estimate k1"
+    assert refined.k1 == pytest.approx(-0.09 * (refined.fx / 720.0) ** 2), "same rays with another focal length"

@@ -1,4 +1,4 @@
-"""The loop: its own arithmetic, its trace, its ablations."""
+"""The loop: its arithmetic, its trace, its ablations."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_the_trace_records_every_round():
     entropy = [
         -np.mean(np.where(pair.inliers, np.log(r.probabilities), np.log1p(-r.probabilities))) for r in result.trace
     ]
-    assert entropy[-1] < 0.7 * entropy[0]  # rounds teach
+    assert entropy[-1] < 0.7 * entropy[0]  # the probabilities improve over the rounds
 
 
 def test_the_trace_of_a_fundamental_matrix_is_in_pixels():
@@ -58,7 +58,7 @@ def test_the_trace_of_a_fundamental_matrix_is_in_pixels():
 
 
 @pytest.mark.parametrize("switch", ["state_update", "adaptive_sampling", "adaptive_refinement"])
-def test_ablations_do_what_they_say(switch):
+def test_ablations_have_the_stated_effect(switch):
     pair = make_pair(1000, outlier_ratio=0.6, seed=5)
     full = run(pair, keep_trace=True)
     ablated = run(pair, keep_trace=True, **{switch: False})
@@ -71,7 +71,7 @@ def test_ablations_do_what_they_say(switch):
         confidence = estimate_relative_pose(
             pair.points1, pair.points2, pair.camera1, pair.camera2, options=Options(adaptive_sampling=False)
         )
-        assert confidence.success  # without scores the pool is everything
+        assert confidence.success  # without scores, all matches are in the pool
     else:
         assert np.array_equal(ablated.trace[1].models, full.trace[1].models)
         assert not np.array_equal(ablated.trace[1].best, full.trace[1].best)

@@ -1,4 +1,4 @@
-"""The preset of the paper: its sizes and constants, and every step of its rounds recomputed from the formulas."""
+"""The preset of the paper: its sizes and constants, and every step of its rounds computed from the formulas."""
 
 from dataclasses import asdict
 from itertools import pairwise
@@ -23,7 +23,7 @@ NETWORKS = ("paper", "paper-c", "paper-f")
 
 @pytest.fixture(params=["essential", "fundamental"])
 def run(request):
-    """A problem, its side information, and the rounds of the preset on it."""
+    """A problem, its side information, and the rounds of the preset."""
     pair = make_pair(300, outlier_ratio=0.5, seed=11)
     if request.param == "essential":
         problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
@@ -51,7 +51,7 @@ def test_the_networks_have_the_sizes_of_the_paper(name):
     activations = {part: [kind.name for _, _, kind, _ in layers] for part, layers in network.layers.items()}
     assert activations == {
         "init": ["LEAKY_RELU", "NONE"],
-        "decoder": ["LEAKY_RELU", "LEAKY_RELU", "NONE"],  # then a sigmoid
+        "decoder": ["LEAKY_RELU", "LEAKY_RELU", "NONE"],  # followed by a sigmoid
         "message": ["TANH", "TANH", "NONE"],
         "digest": ["TANH", "TANH", "NONE"],
         "update": ["LEAKY_RELU", "LEAKY_RELU", "NONE"],
@@ -61,7 +61,7 @@ def test_the_networks_have_the_sizes_of_the_paper(name):
     assert not network.layout.neighbours
 
 
-def test_the_constants_are_those_of_the_paper():
+def test_the_constants_match_the_paper():
     options = Options.paper(seed=7)
     assert (options.rounds, options.samples_per_round, options.top_models, options.local_models) == (4, 256, 4, 4)
     assert (options.max_error_px, options.early_stop, options.seed) == (1.0, False, 7)
@@ -124,12 +124,12 @@ def test_models_are_the_four_of_the_largest_total_consensus_refined_on_their_own
         scores = problem.msac_scores(refined, problem.pixel)
         order = np.argsort(-scores.sum(axis=1), kind="stable")
         assert record.max_error == pytest.approx(problem.pixel) and record.noise == pytest.approx(problem.pixel)
-        # Refined in single precision, and stopped by a relative decrease of 1e-4.
+        # The refinement uses single precision and stops at a relative decrease of 1e-4.
         assert record.msac_scores.sum(axis=1) == pytest.approx(scores[order].sum(axis=1), rel=5e-3)
         assert np.all(np.diff(record.msac_scores.sum(axis=1)) <= 1e-3)
 
 
-def test_state_and_refinement_are_those_of_the_formulas(run):
+def test_state_and_refinement_match_the_formulas(run):
     problem, network, rounds = run
     for last, record in pairwise(rounds):
         state, probabilities = network.update(last.state, record.msac_scores)

@@ -1,4 +1,4 @@
-"""How models are fitted to matches: the weights, and that a rough model becomes a good one."""
+"""Refinement of models: the weights of matches, and the improvement of rough models."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from caransac.tuning import DEFAULT_TUNING, PAPER_TUNING, Tuning
 
 
 def scene(noise_px, outlier_ratio=0.3, num_points=3000):
-    """A problem, its scale for a threshold of one pixel, its true pose, and which of its matches are right."""
+    """Return a problem, its scale for a threshold of one pixel, its true pose, and the mask of its right matches."""
     pair = make_pair(num_points, outlier_ratio, noise_px, seed=6)
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     return problem, Scale.of(problem, 1.0, DEFAULT_TUNING), join_pose(pair.R, pair.t), pair.inliers
@@ -82,7 +82,7 @@ def test_wrong_matches_of_no_weight_do_not_move_the_model():
 
 
 def test_the_final_loss_is_wide_if_that_predicts_a_smaller_variance(rng):
-    """Right matches alone are used better by a wide loss; wrong ones near the model are kept out by a narrow one."""
+    """A wide loss is more precise without wrong matches. A narrow loss suppresses wrong matches near the model."""
     for share_near, wide in ((0.0, True), (0.7, False)):
         pair = make_pair(1000, outlier_ratio=0.0, noise_px=0.5, seed=2)
         moved = (rng.random(1000) < share_near)[:, None] * rng.uniform(-8, 8, (1000, 2))
@@ -94,4 +94,4 @@ def test_the_final_loss_is_wide_if_that_predicts_a_smaller_variance(rng):
         nothing = problem.subset(np.empty(0, np.int32))
         assert loss_scale(nothing, pose, np.empty(0), noise, DEFAULT_TUNING) == noise
         plain = Fundamental.from_pixels(pair.points1, pair.points2)
-        assert loss_scale(plain, np.eye(3), weights, noise, DEFAULT_TUNING) == noise, "not for free cameras"
+        assert loss_scale(plain, np.eye(3), weights, noise, DEFAULT_TUNING) == noise, "not for unknown cameras"

@@ -1,4 +1,4 @@
-"""Samples: distinct, in the pool, distributed as promised, the same everywhere."""
+"""Samples: distinct, from the pool, with the right distribution, and identical on all platforms."""
 
 import itertools
 
@@ -42,7 +42,7 @@ def test_the_generator_is_the_same_on_every_platform():
 
 
 def splitmix(seed, sample):
-    """The generator of the samples, restated: SplitMix64 from a hashed start."""
+    """Return the random numbers of a sample by a second implementation: SplitMix64 from a hashed start."""
     mask, golden = 2**64 - 1, 0x9E3779B97F4A7C15
 
     def mix(z):
@@ -75,7 +75,7 @@ def test_uniform_samples_are_uniform():
     count, subsets = 60_000, list(itertools.combinations(range(6), 3))
     samples = np.sort(kernels.sample_uniform(np.arange(6, dtype=np.int32), 3, count, seed=1), axis=1)
     observed = np.array([np.sum(np.all(samples == subset, axis=1)) for subset in subsets])
-    # 19 degrees of freedom: 99.9 % of all seeds stay below 43.8.
+    # With 19 degrees of freedom, 99.9 % of all seeds give less than 43.8.
     assert chi_square(observed, np.full(len(subsets), count / len(subsets))) < 43.8
 
 
@@ -85,14 +85,14 @@ def test_prosac_grows_from_the_best_to_all():
     rank = 299 - samples
     assert sorted(rank[0].tolist()) == [0, 1, 2, 3, 4]
     newest = rank.max(axis=1)
-    assert np.all(np.diff(newest[:1000]) >= 0), "the newest member of the growing prefix is always in"
+    assert np.all(np.diff(newest[:1000]) >= 0), "the newest member of the growing prefix is in every sample"
     assert newest[500] < 299
-    assert np.unique(rank[3500:]).size == 300, "uniform over the whole pool in the end"
+    assert np.unique(rank[3500:]).size == 300, "finally uniform over the whole pool"
     assert abs(rank[3500:].mean() - 149.5) < 5
 
 
 def prosac_prefixes(pool_size, size, count, horizon):
-    """Length of the prefix of each sample, straight from the paper's recurrences for T_n and T'_n."""
+    """Return the length of the prefix of each sample, computed by the paper's recurrences for T_n and T'_n."""
     n, expected, grows_after, prefixes = size, horizon, 1, []
     for i in range(size):
         expected *= (size - i) / (pool_size - i)
@@ -101,7 +101,7 @@ def prosac_prefixes(pool_size, size, count, horizon):
             larger = expected * (n + 1) / (n + 1 - size)
             grows_after += int(np.ceil(larger - expected))
             expected, n = larger, n + 1
-        prefixes.append(n if t <= grows_after else 0)  # 0: uniform
+        prefixes.append(n if t <= grows_after else 0)  # 0 for uniform sampling
     return np.array(prefixes)
 
 
@@ -135,8 +135,8 @@ def test_impossible_draws_are_refused():
             draw(np.arange(6, dtype=np.int32), 3, 1, seed=0, first=2**64 - 2)
 
 
-def test_the_pool_of_a_round_is_that_of_the_paper(rng):
-    """Were all as likely right as the least likely of the pool, 256 samples of five would fail in one of ten rounds."""
+def test_the_pool_of_a_round_matches_the_paper(rng):
+    """If all matches were as probable as the worst of the pool, 256 samples of five would fail in one round of ten."""
     probabilities = rng.uniform(size=1000).astype(np.float32)
     pool = sampling_pool(probabilities, 5, 256, DEFAULT_TUNING)
     least = (1 - 0.1 ** (1 / 256)) ** (1 / 5)
@@ -147,7 +147,7 @@ def test_the_pool_of_a_round_is_that_of_the_paper(rng):
     assert len(sampling_pool(probabilities, 5, 10_000, DEFAULT_TUNING)) > len(pool)
 
 
-def test_a_pool_has_the_most_likely_where_few_are_likely(rng):
+def test_a_pool_has_the_most_likely_matches_if_few_are_likely(rng):
     probabilities = rng.permutation(np.linspace(0, 0.3, 100)).astype(np.float32)
     pool = sampling_pool(probabilities, 5, 256, DEFAULT_TUNING)
     assert sorted(pool) == sorted(np.argsort(-probabilities)[:15])

@@ -1,4 +1,4 @@
-"""The scale of distances: the noise that is measured, and the thresholds that follow from it."""
+"""The scale of residuals: the measured noise, and the thresholds derived from it."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from caransac.synthetic import make_pair
 from caransac.tuning import DEFAULT_TUNING, Tuning
 
 AUTO = Options(max_error_px="auto")
-MEDIAN = 0.6745  # of a half-normal distribution of deviation one
+MEDIAN = 0.6745  # median of a half-normal distribution with deviation one
 
 
 def estimate(pair, options=AUTO, scale=1.0):
@@ -25,7 +25,7 @@ def estimate(pair, options=AUTO, scale=1.0):
 
 
 def scene(noise_px, outlier_ratio=0.3, num_points=3000):
-    """A problem, its true pose, and which of its matches are right."""
+    """Create a problem. Return it, the true pose, and the mask of right matches."""
     pair = make_pair(num_points, outlier_ratio, noise_px, seed=6)
     problem = Essential.from_pixels(pair.points1, pair.points2, pair.camera1, pair.camera2)
     return problem, join_pose(pair.R, pair.t), pair.inliers
@@ -36,7 +36,7 @@ def as_prior(inliers):
 
 
 def measure(problem, model, prior, scale, rounds=4):
-    """The noise after some rounds, from the first one on."""
+    """Measure the noise after some rounds, starting with the first noise."""
     likely, noise = likely_matches(problem, prior, scale.tuning), scale.first
     for _ in range(rounds):
         noise = scale.measure(likely, model, noise)
@@ -49,7 +49,7 @@ def test_the_threshold_follows_the_noise(method, noise_px):
     pair = make_pair(1000, outlier_ratio=0.4, noise_px=noise_px, seed=2)
     result = estimate(pair, Options(max_error_px="auto", method=method))
     deviations = result.max_error_px / max(noise_px, 0.4)
-    assert 2.1 < deviations < 3.3  # where keypoints are more precise than usual, of usual ones
+    assert 2.1 < deviations < 3.3  # relative to the noise of typical keypoints if the keypoints are more precise
     assert result.inliers[pair.inliers].mean() > 0.96
     if method == "ca-ransac":
         assert result.noise_px == pytest.approx(MEDIAN * noise_px, rel=0.2)
@@ -78,8 +78,8 @@ def test_wrong_matches_that_look_right_are_taken_off(rng, share_wrong):
 
 
 @pytest.mark.parametrize("noise_px", [0.3, 2.5])
-def test_few_matches_are_drawn_to_the_usual_noise(noise_px):
-    """The fewer tell, the more what is usual counts: as much as five matches, beyond the five of the sample."""
+def test_few_matches_are_pulled_towards_the_usual_noise(noise_px):
+    """The typical noise has the weight of five matches, in addition to the five matches of the sample."""
     problem, pose, _ = scene(noise_px, 0.0)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
     found = []
@@ -111,7 +111,7 @@ def test_the_noise_stays_in_its_range():
     problem, pose, _ = scene(0.0, 0.0)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
     assert scale.measure(problem, pose, scale.first) == pytest.approx(0.2 * scale.usual, rel=0.01)
-    problem, pose, _ = scene(3.0, 0.0)  # no match near enough tells of it yet
+    problem, pose, _ = scene(3.0, 0.0)  # initially, no match is near enough to measure the noise
     assert scale.measure(problem, pose, 0.2 * scale.usual) > 0.5 * scale.usual
     problem, pose, _ = scene(40.0, 0.0)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
@@ -126,7 +126,7 @@ def test_an_ordinary_keypoint_is_half_a_pixel_of_a_thousand():
     assert usual == pytest.approx(problem.median_error * 0.5, rel=0.25)
 
 
-def test_thresholds_are_so_many_noises_and_those_of_the_search_grow_slowly_beyond_the_first_noise():
+def test_thresholds_are_multiples_of_the_noise_and_search_thresholds_grow_slowly():
     problem, *_ = scene(0.5)
     scale = Scale.of(problem, "auto", DEFAULT_TUNING)
     for noise in (0.3 * scale.usual, scale.first):
@@ -135,14 +135,15 @@ def test_thresholds_are_so_many_noises_and_those_of_the_search_grow_slowly_beyon
     assert scale.search_error(noise) == scale.max_error(noise) == pytest.approx(4 * 3 * scale.first)
     assert scale.inlier_error(noise) == pytest.approx(4 * noise)
     deviation = scale.usual / problem.median_error
-    assert scale.inlier_error(1e-9 * scale.usual) == pytest.approx(2 * deviation)  # some are less precise than most
+    # Some keypoints are less precise than most.
+    assert scale.inlier_error(1e-9 * scale.usual) == pytest.approx(2 * deviation)
 
 
 def test_right_matches_rarely_exceed_the_threshold_of_inliers(rng):
     for kind, dimensions, most in (
         (Essential, 1, 0.995),
         (Homography, 2, 0.999995),
-    ):  # in two, few wrong ones come near
+    ):  # with two dimensions, few wrong matches are near the model
         errors = np.linalg.norm(rng.normal(size=(100_000, dimensions)), axis=1) * (2**0.5 if kind is Homography else 1)
         scale = Scale.of(kind(pack(*rng.normal(size=(2, 20, 2)))), "auto", DEFAULT_TUNING)
         noise = 100 * scale.usual
@@ -150,7 +151,7 @@ def test_right_matches_rarely_exceed_the_threshold_of_inliers(rng):
         assert 0.97 < within < most
 
 
-def test_the_unit_of_the_pixels_means_nothing():
+def test_the_unit_of_the_pixels_does_not_matter():
     pair = make_pair(500, outlier_ratio=0.5, noise_px=0.7, seed=5)
     once, scaled = estimate(pair), estimate(pair, scale=8.0)
     assert scaled.max_error_px == pytest.approx(8 * once.max_error_px, rel=1e-6)
@@ -182,7 +183,7 @@ def test_a_given_threshold_bounds_the_noise():
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 @pytest.mark.parametrize("num_points", [3, 12])
 def test_a_given_threshold_is_reported_without_a_model_too(method, num_points):
-    """Too few matches, and matches of one place."""
+    """The cases are too few matches, and matches at one position."""
     points = np.ones((num_points, 2))
     result = caransac.estimate_relative_pose(
         points, points, np.eye(3), np.eye(3), options=Options(max_error_px=3.5, method=method)
@@ -217,7 +218,7 @@ def test_matches_of_a_high_prior_are_likely(rng):
 
 
 @pytest.mark.parametrize("num_points", [7, 50, 400])
-def test_the_most_probable_are_likely_where_few_have_a_high_prior(rng, num_points):
+def test_the_most_probable_matches_are_likely_if_few_have_a_high_prior(rng, num_points):
     x1, x2, *_ = contaminated_scene(rng, num_points)
     problem = Essential(pack(x1, x2))
     prior = rng.permutation(np.linspace(0.01, 0.3, num_points)).astype(np.float32)

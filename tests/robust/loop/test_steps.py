@@ -1,4 +1,4 @@
-"""Which models are refined, attended to and averaged."""
+"""Selection of the models that are refined, passed to the network, and averaged."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from caransac_lab.synthetic import random_plane
 
 
 def steps_of(problem, search_error, prior=None, *, tuning=DEFAULT_TUNING, **options):
-    """The steps of a problem, and the record of a last round whose noise has the given search error."""
+    """Return the steps of a problem, and the record of a last round whose noise gives this search error."""
     prior = np.ones(problem.num_points, np.float32) if prior is None else prior
     scale = Scale.of(problem, "auto", replace(tuning, first_noise=1e9))
     steps = Steps(problem, scale, None, prior, MatchInfo(), Options(tuning=tuning, **options))
@@ -38,7 +38,7 @@ def test_a_likely_subset_has_the_most_probable_points(rng):
 
 
 def two_motions(rng, share):
-    """A cluster of matches that follow one pose, others all over the images another: problem, models, cluster."""
+    """Create a cluster of matches that follow one pose, and spread matches that follow another one."""
     x1, x2, R, t, _ = contaminated_scene(rng, 600, outlier_ratio=0, noise=0)
     cluster = np.linalg.norm(x1, axis=1) < np.quantile(np.linalg.norm(x1, axis=1), 0.35)
     turned = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
@@ -61,7 +61,7 @@ def test_evidence_spread_over_the_images_counts_for_more_than_a_cluster_of_it(rn
 
 @pytest.mark.parametrize(("prior_of_cluster", "winner"), [(0.9, 0), (0.05, 1)])
 def test_what_looks_wrong_counts_for_less(rng, prior_of_cluster, winner):
-    """A cluster of two thirds of the matches wins, unless it is unlikely before any model."""
+    """A cluster of two thirds of the matches wins, unless its prior probability is low."""
     problem, models, cluster = two_motions(rng, 0.3)
     prior = np.where(cluster, prior_of_cluster, 0.9).astype(np.float32)
     steps, last = steps_of(problem, 1e-3, prior, top_models=1)
@@ -86,14 +86,14 @@ def test_promising_models_are_the_best_of_likely_matches_refined(rng):
     steps, last = steps_of(problem, 2e-3, probabilities, local_models=8, samples_per_round=100)
     found = steps.hypothesise(samples, last)
     assert found.shape == (8, 3, 4)
-    assert len(steps.hypothesise(samples[:75], last)) == 6, "fewer samples, fewer models"
+    assert len(steps.hypothesise(samples[:75], last)) == 6, "fewer samples give fewer models"
     errors = [pose_error_deg(*split_pose(model), R, t) for model in found]
     assert np.median(errors) < 0.2
     best = kernels.POSES.top(models, problem.correspondences, 2e-3, 8)
     before = [pose_error_deg(*split_pose(model), R, t) for model in models[best]]
     assert np.median(errors) < np.median(before)
     beside = steps.hypothesise(samples, replace(last, best=models[0]))
-    assert np.array_equal(beside[0], models[0]) and np.array_equal(beside[1:], found), "the best one so far is kept"
+    assert np.array_equal(beside[0], models[0]) and np.array_equal(beside[1:], found), "the best model so far is kept"
 
 
 def test_the_mean_is_of_poses_that_agree_by_their_consensus(rng):
@@ -108,11 +108,13 @@ def test_the_mean_is_of_poses_that_agree_by_their_consensus(rng):
     ahead, behind = (problem.model_kernels.retract(truth, sign * 0.005 * np.ones(5)) for sign in (1, -1))
     assert mean([ahead, behind]) < 0.05 < 0.2 < mean([ahead]), "errors cancel"
     worse = problem.model_kernels.retract(truth, -0.03 * np.ones(5))
-    assert mean([ahead, worse]) == pytest.approx(mean([ahead]), rel=0.05), "less consensus counts for next to nothing"
+    assert mean([ahead, worse]) == pytest.approx(mean([ahead]), rel=0.05), (
+        "a model with less consensus has almost no weight"
+    )
     assert mean([ahead, worse], Tuning(mean_exponent=0.0)) > 1.2 * mean([ahead])
     other = problem.model_kernels.retract(truth, np.array([0, 0, 0, 0.3, 0.3]))
-    assert mean([other, truth], Tuning(mean_exponent=0.0)) == mean([other]), "another answer has no part in it"
-    nowhere = join_pose(R, -t)  # all points behind the cameras
+    assert mean([other, truth], Tuning(mean_exponent=0.0)) == mean([other]), "a different pose is not averaged"
+    nowhere = join_pose(R, -t)  # puts all points behind the cameras
     assert mean([nowhere]) == pose_error_deg(R, -t, R, t)
 
 
@@ -125,7 +127,8 @@ def test_a_precise_model_wins_over_one_that_more_matches_are_merely_near(rng, ra
     seen = [rays @ S.T + s for S, s in poses]
     first, second = (each[:, :2] / each[:, 2:] for each in seen)
     precise = np.arange(400) < 180
-    noise = 1e-3  # of the precise one; a search error is four, and the others are two away from theirs
+    # Noise of the precise model; the search error is four times as large, and the other matches have triple noise.
+    noise = 1e-3
     x2 = np.where(precise[:, None], first, second)
     models = np.stack([join_pose(*pose) for pose in poses])
     x2 = x2 + np.where(precise[:, None], 0.0, rng.normal(size=(400, 2)) * 3 * noise)

@@ -1,4 +1,4 @@
-"""When to stop."""
+"""The stopping rule."""
 
 import math
 from dataclasses import replace
@@ -20,7 +20,7 @@ def test_samples_needed_is_the_textbook_formula():
 
 
 def record(samples, num_hypotheses, num_inliers=0):
-    """A round that drew these samples (S, 5), and whose best model has the first points as inliers."""
+    """Create a round with these samples (S, 5), whose best model has the first points as inliers."""
     scores = (np.arange(NUM_POINTS) < num_inliers).astype(np.float32)
     return Round(
         samples=np.asarray(samples, np.int32).reshape(-1, 5),
@@ -35,10 +35,10 @@ def record(samples, num_hypotheses, num_inliers=0):
     )
 
 
-def test_the_points_of_the_first_round_tell_how_many_samples_are_needed():
+def test_the_points_of_the_first_round_determine_the_number_of_samples():
     everything, inliers = np.arange(40), np.arange(20)
     options = Options()
-    needed = samples_needed(0.5, 5, options.success_probability)  # half of what was drawn first is right
+    needed = samples_needed(0.5, 5, options.success_probability)  # half of the matches in the first samples are right
     prior, first = record([], 0), record(everything, 100)
     for drawn, settled in ((math.floor(needed), False), (math.ceil(needed), True)):
         rounds = [prior, first, record(inliers, drawn, num_inliers=20)]
@@ -46,7 +46,7 @@ def test_the_points_of_the_first_round_tell_how_many_samples_are_needed():
         assert not is_settled(rounds, Options(early_stop=False))
 
 
-def test_the_prior_settles_nothing():
+def test_the_prior_does_not_stop_the_loop():
     assert not is_settled([record([], 10**6)], Options())
 
 

@@ -1,4 +1,4 @@
-"""Poses of cameras whose focal lengths are uncertain or unknown."""
+"""Poses of cameras with uncertain or unknown focal lengths."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SIZE = (1024, 768)
 
 
 def scene(seed, focal1=900.0, focal2=900.0, outlier_ratio=0.3, noise_px=0.3):
-    """A pair of cameras of given focal lengths that look at a common point from different sides, centred."""
+    """Create a pair of cameras with given focal lengths that look at a common point from different viewpoints."""
     cameras = [Camera("PINHOLE", (f, f, (SIZE[0] - 1) / 2, (SIZE[1] - 1) / 2), *SIZE) for f in (focal1, focal2)]
     rng = np.random.default_rng(seed)
     X = np.c_[rng.uniform(-2, 2, (800, 2)), rng.uniform(4, 9, 800)]
@@ -38,7 +38,7 @@ def off(camera, factor, deviation):
     [(True, (-1.5, -1.5)), (True, (0, 0)), (True, (1.5, 1.5)), (False, (-0.8, 0.8)), (False, (0.8, 0.8))],
 )
 def test_samples_are_solved_at_focal_lengths_that_the_prior_allows(shared, steps):
-    """The true ones are so many deviations from those given: some sample of exact matches has the true pose."""
+    """The true focal lengths are `steps` deviations off. Some exact sample must still give the true pose."""
     points, cameras, R, t = scene(0, outlier_ratio=0.0, noise_px=0.0)
     given = [off(camera, np.exp(-0.2 * step), 0.2) for camera, step in zip(cameras, steps, strict=True)]
     problem = FocalPose.from_pixels(*points, *given, shared=shared)
@@ -60,7 +60,7 @@ def test_a_stated_deviation_finds_pose_and_focal_length(factor, method):
         stated = [off(camera, factor, 0.05) for camera in cameras]
         result = estimate_relative_pose(*points, *wrong, options=options)
         given.append(pose_error_deg(result.R, result.t, R, t))
-        assert result.camera1 == wrong[0], "an exact camera comes back as it was"
+        assert result.camera1 == wrong[0], "an exact camera is returned unchanged"
         result = estimate_relative_pose(*points, *stated, options=options)
         uncertain.append(pose_error_deg(result.R, result.t, R, t))
         focal.append(abs(result.camera1.fx / 900 - 1))
@@ -69,7 +69,7 @@ def test_a_stated_deviation_finds_pose_and_focal_length(factor, method):
     assert np.mean(focal) < 0.025
 
 
-def test_an_unknown_camera_needs_the_size_alone():
+def test_an_unknown_camera_needs_only_the_size():
     errors = []
     for seed in range(4):
         points, _, R, t = scene(seed, 750.0, 750.0)
@@ -101,8 +101,8 @@ def test_fundamental_matrices_of_ordinary_cameras():
     assert estimate_fundamental(*points).camera1 is None
 
 
-def test_zoomed_pairs_are_told_apart():
-    """Where the focal lengths differ by a half, one focal length for both would be wrong for one of them."""
+def test_zoomed_pairs_get_two_focal_lengths():
+    """The focal lengths differ by a factor of 1.5, so a common focal length would be wrong for one image."""
     for seed in range(3):
         points, *_ = scene(seed, 700.0, 1050.0, outlier_ratio=0.1)
         shared = estimate_fundamental(*points, image_size1=SIZE, image_size2=SIZE, same_camera=True)
@@ -111,7 +111,7 @@ def test_zoomed_pairs_are_told_apart():
         assert decided.camera2.fx / decided.camera1.fx == pytest.approx(1.5, rel=0.25)
 
 
-def test_exact_cameras_change_nothing():
+def test_zero_deviation_means_an_exact_camera():
     points, cameras, _, _ = scene(3)
     matrices = [camera.K for camera in cameras]
     plain = estimate_relative_pose(*points, *matrices)
@@ -170,7 +170,7 @@ def test_jacobians_are_the_slopes_of_the_residuals(rng):
         assert np.allclose((ahead - behind) / 2e-6, slope, atol=1e-6)
 
 
-def test_the_prior_pulls_and_infinity_holds():
+def test_a_finite_prior_pulls_and_an_infinite_one_fixes():
     points, cameras, R, t = scene(0, outlier_ratio=0.0)
     problem = Essential.from_pixels(*points, *(off(camera, 1.1, 0.0) for camera in cameras))
     start = np.concatenate([join_pose(R, t), np.zeros((3, 2))], axis=1)[None]

@@ -1,4 +1,4 @@
-"""The two problems behind one set of verbs."""
+"""The common operations of essential and fundamental problems."""
 
 import numpy as np
 import pytest
@@ -70,11 +70,11 @@ def test_inliers_are_the_matches_within_the_error(case):
         near = problem.distances(model) < max_error_px * problem.pixel
         inliers = problem.inliers(model, max_error_px * problem.pixel)
         assert np.all(near[inliers])
-        assert inliers.sum() > 0.97 * near.sum()  # but for points behind a camera
+        assert inliers.sum() > 0.97 * near.sum()  # except points behind a camera
 
 
 def test_a_subset_keeps_the_scale_of_all(case):
-    """Of matches in one place, too: what an ordinary noise is does not depend on who is asked."""
+    """The typical noise depends on the extent of all matches, so a subset must keep this extent."""
     problem, _ = case
     near = np.argsort(np.linalg.norm(problem.points1, axis=1))[:20].astype(np.int32)
     assert problem.subset(near).extent == problem.extent
@@ -110,7 +110,7 @@ def test_fundamental_matrices_come_back_in_pixels():
     assert np.allclose(problem.distances(problem.from_public(F)) / problem.pixel, distances_px, rtol=1e-4)
 
 
-def test_the_baseline_of_a_fundamental_matrix_is_that_of_a_typical_camera():
+def test_the_baseline_of_a_fundamental_matrix_assumes_a_typical_camera():
     pair = make_pair(10, seed=4)
     K = np.diag([Fundamental.traits.usual_focal, Fundamental.traits.usual_focal, 1.0])
     model = fundamental_from_essential(essential_from_pose(pair.R, pair.t), K, K)

@@ -1,4 +1,4 @@
-"""The pose of a matrix that has four."""
+"""The choice of one of the four poses of an essential matrix."""
 
 import numpy as np
 from scenes import random_problems
@@ -12,7 +12,7 @@ def test_most_points_decide(rng):
     x1, x2, R, t = random_problems(rng, 20, 30)
     for i in range(20):
         E = essential_from_pose(R[i], t[i])
-        x2[i, :8] = rng.uniform(-1, 1, (8, 2))  # wrong matches lie anywhere
+        x2[i, :8] = rng.uniform(-1, 1, (8, 2))  # wrong matches, at random positions
         for sign in (1, -1):
             pose = choose_pose(sign * E, pack(x1[i], x2[i]))
             assert np.allclose(pose, join_pose(R[i], t[i]), atol=1e-6)
