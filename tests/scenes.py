@@ -15,7 +15,7 @@ def random_poses(rng, count, max_angle=0.5):
 
 
 def random_problems(rng, count, num_points):
-    """`count` scenes of `num_points` points in front of both cameras: rays x1, x2, and R, t."""
+    """Create `count` scenes of `num_points` points in front of both cameras: rays x1, x2, and R, t."""
     R, t = random_poses(rng, count)
     X = np.concatenate([rng.uniform(-2, 2, (count, num_points, 2)), rng.uniform(3, 9, (count, num_points, 1))], axis=2)
     Y = np.einsum("sij,smj->smi", R, X) + t[:, None]
@@ -23,7 +23,7 @@ def random_problems(rng, count, num_points):
 
 
 def solve(solver, x1, x2):
-    """A solver of samples (S, k, 2): what it finds, and the sample of each."""
+    """Run a solver on samples (S, k, 2). Return its solutions, and the sample of each."""
     count, size, _ = x1.shape
     return solver(
         kernels.pack(x1.reshape(-1, 2), x2.reshape(-1, 2)), np.arange(count * size, dtype=np.int32).reshape(count, size)
@@ -35,12 +35,12 @@ def essentials(R, t):
 
 
 def distance_up_to_sign(models, truth):
-    """Largest entry of the difference between matrices of equal norm, whichever sign fits."""
+    """Return the largest absolute entry of the difference between matrices of equal norm, for the better sign."""
     return np.minimum(np.abs(models - truth).max((-2, -1)), np.abs(models + truth).max((-2, -1)))
 
 
 def contaminated_scene(rng, num_points=400, outlier_ratio=0.4, noise=5e-4):
-    """One scene with noise and outliers in normalised coordinates: x1, x2, R, t, inliers."""
+    """Create a scene with noise and outliers in normalised coordinates: x1, x2, R, t, inliers."""
     x1, x2, R, t = (array[0] for array in random_problems(rng, 1, num_points))
     inliers = np.arange(num_points) >= outlier_ratio * num_points
     x2 = x2 + rng.normal(size=x2.shape) * noise

@@ -1,4 +1,4 @@
-"""Stand-ins for libraries that are not installed here, or that fetch weights: they return arrays in the same shapes."""
+"""Replacements for libraries that are not installed or that download weights. They return arrays of the same shapes."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -10,7 +10,7 @@ GLUE_FACTORY = "gluefactory.robust_estimators.relative_pose"
 
 
 class BaseEstimator:
-    """The form of glue-factory's: the defaults with the caller's settings, then `_init`; a call is `_forward`."""
+    """A replacement for glue-factory's class: merges default and given settings, calls `_init`, and then `_forward`."""
 
     def __init__(self, conf):
         self.conf = SimpleNamespace(**self.default_conf | conf)
@@ -21,7 +21,7 @@ class BaseEstimator:
 
 
 class Pose:
-    """The form of glue-factory's: a tensor of R and t."""
+    """A replacement for glue-factory's class: tensors R and t."""
 
     def __init__(self, R, t):
         self.R, self.t = R, t
@@ -36,7 +36,7 @@ class Pose:
 
 
 def install_glue_factory(monkeypatch):
-    """The modules that an estimator of glue-factory imports."""
+    """Install the modules that an estimator of glue-factory imports."""
     for name, content in {
         "gluefactory": {},
         "gluefactory.geometry": {},
@@ -49,7 +49,7 @@ def install_glue_factory(monkeypatch):
 
 
 def install_matchers(monkeypatch, points1, points2, scores, size):
-    """LightGlue, LoFTR and RoMa that find these matches (N, 2) in images of a size (width, height)."""
+    """Install replacements for LightGlue, LoFTR and RoMa that find these matches (N, 2) in images (width, height)."""
     model = SimpleNamespace
     order = np.random.default_rng(0).permutation(len(points1))
 

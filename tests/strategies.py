@@ -30,7 +30,7 @@ ANYTHING = st.one_of(ANY_ARRAY, JUNK)
 
 @st.composite
 def any_points(draw):
-    """Points (n, 2) of two images, mostly whole, small numbers: collinear, repeated, few; sometimes one odd number."""
+    """Draw points (n, 2) of two images, mostly small integers: collinear, repeated, few; sometimes a special number."""
     count = draw(st.sampled_from([0, 1, 3, 4, 5, 6, 7, 8, 9, 20, 60]))
     element = st.one_of(st.integers(-3, 3), st.integers(0, 4000), st.floats(0, 4000, width=32))
     points = [draw(hnp.arrays(np.float64, (count, 2), elements=element)) for _ in range(2)]
@@ -41,7 +41,7 @@ def any_points(draw):
 
 @st.composite
 def scenes(draw):
-    """A pair with a clear answer: known truth, some wrong matches, exact cameras."""
+    """Draw a pair with known truth, some wrong matches and exact cameras."""
     count, share = draw(st.integers(150, 400)), draw(st.sampled_from([0.0, 0.2, 0.5]))
     return make_pair(count, outlier_ratio=share, seed=draw(st.integers(0, 2**20)))
 

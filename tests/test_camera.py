@@ -1,4 +1,4 @@
-"""Cameras: all the forms users have, distortion and its inverse."""
+"""Cameras: all input forms, distortion, and its inverse."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def test_rays_match_colmap(rng, model):
 
 @pytest.mark.parametrize("model", FISHEYE)
 def test_a_fisheye_sees_rays_as_colmap_does(rng, model):
-    """Every direction up to 85 degrees comes back; from there on, behind the camera too, there is no ray."""
+    """Directions up to 85 degrees are recovered. Beyond that, and behind the camera, there is no ray."""
     camera = Camera(model, EXAMPLES[model], 1024, 768)
     oracle = pycolmap.Camera(model=model, width=1024, height=768, params=EXAMPLES[model])
     angle, turn = np.deg2rad(rng.uniform(0, 84.9, 300)), rng.uniform(0, 2 * np.pi, 300)
@@ -67,7 +67,7 @@ def test_a_fisheye_sees_rays_as_colmap_does(rng, model):
 def test_lenses_with_closed_forms_see_rays_as_colmap_does(rng, model):
     camera = Camera(model, EXAMPLES[model], 1024, 768)
     oracle = pycolmap.Camera(model=model, width=1024, height=768, params=EXAMPLES[model])
-    radius = rng.uniform(0, 1.2 if model == "DIVISION" else 11, 300)  # DIVISION with k > 0 sees no farther
+    radius = rng.uniform(0, 1.2 if model == "DIVISION" else 11, 300)  # the maximum for DIVISION with k > 0
     turn = rng.uniform(0, 2 * np.pi, 300)
     rays = radius[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     pixels = oracle.img_from_cam(np.c_[rays, np.ones(300)])
@@ -119,7 +119,7 @@ def test_all_forms_describe_the_same_camera():
     assert expected.mean_focal == 810
 
 
-def test_a_dict_holds_a_whole_camera_in_plain_types():
+def test_a_dict_contains_a_whole_camera_in_plain_types():
     for deviation in (0, 0.05):
         camera = Camera("RADIAL", (800.5, 512, 384, -0.1, 0.01), 1024, 768, deviation)
         assert as_camera(json.loads(json.dumps(camera.to_dict())), "camera1") == camera
@@ -307,7 +307,7 @@ def test_a_side_that_no_image_has_is_refused_by_name(name, value):
         "unknown focal length": lambda: Camera.of_unknown_focal(**size),
     }
     if value == "640":
-        del ways["text"]  # where it is a number
+        del ways["text"]  # a text always contains numbers
     for way, make in ways.items():
         with pytest.raises(ValueError, match=f"{name}|WIDTHxHEIGHT" if way == "text" else name):
             make()
@@ -329,7 +329,7 @@ def test_the_principal_point_has_names(model):
 
 
 @pytest.mark.parametrize("given", [(800, 320, 240), [800.0, 800.0, 320.0, 240.0], 800.0])
-def test_numbers_are_no_camera_and_the_error_lists_what_is(given):
+def test_numbers_are_not_a_camera_and_the_error_lists_the_valid_forms(given):
     forms = ["caransac.Camera", "Camera.from_text", "3x3 matrix K", "dict", "pycolmap.Camera", "poselib.Camera"]
     with pytest.raises(ValueError, match=r"camera1: K must be 3x3, got shape.*" + ".*".join(map(re.escape, forms))):
         as_camera(given, "camera1")

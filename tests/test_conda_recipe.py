@@ -1,4 +1,4 @@
-"""The conda recipe says what pyproject.toml says, and rattler-build understands it."""
+"""The conda recipe agrees with pyproject.toml, and rattler-build can render it."""
 
 import re
 import sys
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.skipif(not RECIPE.is_file(), reason="source distributio
 
 
 def requirements(lines):
-    """Versions by name, of pip's or conda's lines."""
+    """Return versions by package name, from lines of pip or conda."""
     found = (re.fullmatch(r"([A-Za-z0-9_-]+) ?(.*)", line) for line in lines)
     return {name: versions.replace(" ", "") for name, versions in (each.groups() for each in found)}
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="needs tomllib")
-def test_the_recipe_is_that_of_the_project():
+def test_the_recipe_agrees_with_the_project():
     import tomllib
 
     recipe = pytest.importorskip("yaml").safe_load(RECIPE.read_text())
@@ -46,7 +46,7 @@ def test_the_recipe_is_that_of_the_project():
 
 @pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64", "osx-arm64", "win-64"])
 def test_rattler_build_renders_it(platform):
-    """rattler-build refuses keys, expressions and requirements that it does not know."""
+    """rattler-build rejects unknown keys, expressions and requirements."""
     rattler = pytest.importorskip("rattler_build", reason="needs py-rattler-build")
     told = rattler.VariantConfig({"c_stdlib": ["sysroot"], "python": ["3.12.*"]})
     settings = rattler.RenderConfig(platform=rattler.PlatformConfig(target_platform=platform))

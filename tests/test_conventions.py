@@ -1,4 +1,4 @@
-"""The conventions written in docs/conventions.md, each proven on a scene one can check by hand."""
+"""The conventions of docs/conventions.md, each tested on a scene that can be checked by hand."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ K = np.array([[500, 0, 320], [0, 500, 240], [0, 0, 1.0]])
 
 
 def views(rng, R, t, n=60):
-    """Pixels of n points in two cameras, the second one at x2 = R x1 + t."""
+    """Create pixels of n points in two cameras with x2 = R x1 + t."""
     X = np.c_[rng.uniform(-2, 2, (n, 2)), rng.uniform(4, 8, n)]
     Y = X @ R.T + t
     return (X @ K.T)[:, :2] / X[:, 2:], (Y @ K.T)[:, :2] / Y[:, 2:]
 
 
 def test_a_camera_that_moves_right_sees_the_scene_move_left(rng):
-    points1, points2 = views(rng, np.eye(3), np.array([-1.0, 0, 0]))  # camera 2 stands one unit to the right
+    points1, points2 = views(rng, np.eye(3), np.array([-1.0, 0, 0]))  # camera 2 is one unit to the right
     assert np.all(points2[:, 0] < points1[:, 0])
     result = estimate_relative_pose(points1, points2, K, K)
     assert np.allclose(result.R, np.eye(3), atol=1e-6)
@@ -34,5 +34,5 @@ def test_essential_and_fundamental_matrices_take_image_1_on_the_right(rng):
     assert np.abs(np.sum(rays2 * (rays1 @ E.T), axis=1)).max() < 1e-8
     lines = homogeneous(points1) @ F.T
     distances_px = np.abs(np.sum(homogeneous(points2) * lines, axis=1)) / np.linalg.norm(lines[:, :2], axis=1)
-    assert distances_px.max() < 1e-3  # what is assumed of the cameras leaves so much of exact data
-    assert np.abs(np.sum(rays1 * (rays2 @ E.T), axis=1)).max() > 1e-2, "and not the other way round"
+    assert distances_px.max() < 1e-3  # not exact, because of the prior about the cameras
+    assert np.abs(np.sum(rays1 * (rays2 @ E.T), axis=1)).max() > 1e-2, "the opposite order does not fit"

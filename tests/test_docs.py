@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, documents what is public, can be searched, and fetches nothing."""
+"""The documentation builds without warnings, covers all public names, can be searched, and fetches nothing."""
 
 import os
 import re

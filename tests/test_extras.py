@@ -1,4 +1,4 @@
-"""The extras: what messages and guides tell users to install exists, and holds what is needed."""
+"""The extras: those named in messages and guides exist, and contain the required packages."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import caransac
 import caransac_lab
 from caransac_lab.bench.adapters import ESTIMATORS
 
-tomllib = pytest.importorskip("tomllib", reason="in the standard library from Python 3.11 on")
+tomllib = pytest.importorskip("tomllib", reason="needs tomllib of Python 3.11")
 ROOT = Path(__file__).parent.parent
 PROJECTS = {
     name: tomllib.loads((ROOT / path / "pyproject.toml").read_text())["project"]
@@ -20,14 +20,14 @@ LAB_EXTRAS = PROJECTS["caransac-lab"]["optional-dependencies"]
 
 
 def expand(requirements):
-    """Requirements, those of the extras of caransac that they name included."""
+    """Yield requirements, and instead of extras of caransac, their requirements."""
     for requirement in requirements:
         inner = re.match(r"caransac\[(.*)\]", requirement)
         yield from (each for name in inner[1].split(",") for each in expand(EXTRAS[name])) if inner else (requirement,)
 
 
 def of_lab(extra):
-    """Requirements of the lab with an extra."""
+    """Return the requirements of the lab with an extra."""
     return list(expand([*PROJECTS["caransac-lab"]["dependencies"], *LAB_EXTRAS[extra]]))
 
 
@@ -51,7 +51,7 @@ def test_messages_and_guides_name_extras_that_exist():
 
 
 def test_guides_install_from_the_repository():
-    """Whoever reads them need not have the package yet, and it may be nowhere but here."""
+    """Readers may not have the package yet, and it may not be on PyPI."""
     for path in (*(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.ipynb")):
         assert "install 'caransac" not in path.read_text(), path
 
@@ -61,10 +61,10 @@ def test_the_readme_lists_the_extras():
     assert set(re.findall(r"`(\w+)`", listed)) == set(EXTRAS) - {"dev", "docs"}
 
 
-def test_an_extra_holds_what_its_command_imports():
+def test_an_extra_contains_the_imports_of_its_command():
     assert packages(EXTRAS["images"]) >= {"opencv-python-headless", "pillow"}
     assert packages(of_lab("bench")) >= {"h5py", "matplotlib", "opencv-python-headless", "rich"}
-    assert packages(of_lab("train")) >= {"h5py", "matplotlib", "rich", "torch"}  # the run draws its curves
+    assert packages(of_lab("train")) >= {"h5py", "matplotlib", "rich", "torch"}  # a run draws its curves
 
 
 def test_the_lab_is_of_the_version_of_the_package():
@@ -74,7 +74,7 @@ def test_the_lab_is_of_the_version_of_the_package():
     assert PROJECTS["caransac"]["dependencies"] == ["numpy>=1.24"]
 
 
-OPTIONAL = {"pysuperansac"}  # has one wheel: whoever wants it installs it as `missing` says
+OPTIONAL = {"pysuperansac"}  # has a single wheel; `missing` explains how to install it
 PEERS = [e for e in ESTIMATORS.values() if e.module != "caransac" and e.package not in OPTIONAL]
 
 

@@ -1,4 +1,4 @@
-"""Every block of Python in the guides runs as it stands, after the lines that its page says to run first."""
+"""Every Python block in the guides runs unchanged, after the lines that its page says to run first."""
 
 import re
 import subprocess
@@ -36,7 +36,7 @@ def found():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with files that readers of the guides have."""
+    """A folder with the files that the guides assume."""
     for name, path in zip(("a.jpg", "b.jpg"), IMAGES, strict=True):
         (tmp_path / name).write_bytes(path.read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -69,7 +69,7 @@ PREPARE = {"migration.md": prepare_migration, "colmap.md": prepare_colmap, "pape
 
 
 @pytest.mark.parametrize("page", BLOCKS)
-def test_every_block_runs_as_it_stands(page, folder, found, monkeypatch):
+def test_every_block_runs_unchanged(page, folder, found, monkeypatch):
     points1, points2, ratios, size = found
     PREPARE.get(page, lambda _: None)(folder)
     install_matchers(monkeypatch, points1, points2, 1 - ratios, size)
@@ -78,7 +78,7 @@ def test_every_block_runs_as_it_stands(page, folder, found, monkeypatch):
     for before, block in BLOCKS[page]:
         if before.startswith(FIRST):
             exec(compile(block, f"{page}, first lines", "exec"), first)
-        elif "__main__" in block:  # it starts processes, which read the file that started them
+        elif "__main__" in block:  # worker processes read the file that started them
             (folder / "block.py").write_text(block)
             subprocess.run([sys.executable, "block.py"], check=True)
         else:

@@ -1,4 +1,4 @@
-"""The recipe of docs/hloc.md, with stand-ins for hloc that call pycolmap as its steps do, on rendered images."""
+"""The recipe of docs/hloc.md on rendered images, with replacements for hloc that make the same calls of pycolmap."""
 
 import itertools
 import re
@@ -24,7 +24,7 @@ VIEWS = 5
 
 
 def write_files(folder, views):
-    """Images, and features and matches in hloc's layout; its pixels are ours."""
+    """Write images, and features and matches in hloc's layout, in our pixel convention."""
     (folder / "images").mkdir()
     names, found = [], []
     with h5py.File(folder / "feats.h5", "w") as features:

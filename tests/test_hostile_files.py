@@ -1,4 +1,4 @@
-"""Files that were damaged or forged in hundreds of ways: they are read, or refused by a ValueError or an OSError."""
+"""Files that were damaged or forged in hundreds of ways are read, or refused by a ValueError or an OSError."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ COUNT = 40  # cases of each kind
 
 
 def refuses(read, *arguments):
-    """Call a reader, which may refuse; whether it did."""
+    """Call a reader. Return True if it refuses the input."""
     try:
         read(*arguments)
     except (ValueError, OSError) as error:
@@ -71,7 +71,7 @@ def valid(tmp_path_factory):
 
 
 def read_everything(source):
-    """Read all pairs of a source that is verified, as a run would."""
+    """Read all pairs of a source like a verification run."""
     try:
         for key in [*source.pending, *(key for unknown in source.unpooled.values() for key in unknown.pairs)]:
             try:
@@ -119,7 +119,8 @@ READERS = {
 }
 
 
-# HDF5 keeps strings in a heap, and some damage to that has it loop for ever: their files are damaged elsewhere only.
+# HDF5 stores strings in a heap, and it may loop forever if this heap is damaged. Files with strings are therefore
+# damaged only in other tests.
 @pytest.mark.parametrize("name", [name for name in READERS if name not in ("matches.h5", "posebench.h5")])
 def test_files_with_other_bytes(valid, tmp_path, rng, name):
     data, refused = (valid / name).read_bytes(), 0
@@ -290,5 +291,5 @@ def test_the_command_line_refuses_in_one_line(valid, tmp_path, rng, capsys):
             assert code in (0, 1, 2) and error.count("\n") <= 1 and "Traceback" not in error
 
 
-def test_json_of_settings_is_what_it_was():
+def test_settings_are_described_as_json():
     assert json.loads(describe_settings(VerificationOptions()))["min_inliers"] == 15

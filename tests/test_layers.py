@@ -1,4 +1,4 @@
-"""The architecture: a module imports only from the layers below it, and importing is free."""
+"""The architecture: a module imports only from the layers below it, and importing loads no heavy library."""
 
 import ast
 import subprocess
@@ -11,8 +11,8 @@ import pytest
 
 import caransac
 
-# Bottom to top. A name stands for a folder, or for a module beside the folders. A module imports from its own row and
-# from those below, and no imports form a cycle.
+# From bottom to top. A name is a folder, or a module beside the folders. A module imports only from its own row and the
+# rows above it in this list. Imports form no cycle.
 LAYERS = [
     {"_native", "_support"},
     {"geometry", "camera", "camera_priors", "camera_words", "given_cameras", "options", "tuning", "policy"}
@@ -26,7 +26,7 @@ LAYERS = [
     {"robust.cameras"},
     {"robust"},  # pipeline, working_set, copies
     {"api"},
-    {"caransac"},  # the package itself: what users import
+    {"caransac"},  # the package itself, which users import
     {"io", "synthetic", "viewer", "verification", "integrations"},
     {"cli"},
 ]
@@ -37,7 +37,7 @@ FILES = sorted(
 
 
 def module_of(file):
-    """Dotted name below the package: of "robust/problems/__init__.py", "robust.problems"."""
+    """Return the dotted name below the package: "robust.problems" for "robust/problems/__init__.py"."""
     return ".".join(part for part in file.with_suffix("").parts if part != "__init__")
 
 
@@ -45,7 +45,7 @@ MODULES = {module_of(file) for file in FILES}
 
 
 def layer_of(module):
-    """The layer of the longest name that stands for a module."""
+    """Return the layer of the longest listed name that contains a module."""
     found = {name: number for number, layer in enumerate(LAYERS) for name in layer}
     while module not in found:
         assert "." in module, f"{module} is in no layer"
@@ -54,7 +54,7 @@ def layer_of(module):
 
 
 def imports_of(path):
-    """Dotted names below the package that a file imports."""
+    """Yield the dotted names below the package that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "caransac":
             below = node.module.removeprefix("caransac").removeprefix(".")
@@ -68,7 +68,7 @@ def imports_of(path):
 
 
 def known(name):
-    """The module or package that an imported name belongs to."""
+    """Return the module or package of an imported name."""
     return name if name in MODULES or name in ("_native", "caransac") else "caransac"
 
 
@@ -79,7 +79,7 @@ def test_imports_point_downwards(file):
 
 
 def test_the_estimator_has_no_numbers_at_module_level():
-    """Numbers are in the records of `tuning` or in the function that uses them, each with its reason."""
+    """Numbers belong to the records in `tuning` or to the function that uses them, each with its reason."""
     for file in (file for file in FILES if file.parts[0] == "robust"):
         for node in ast.parse((PACKAGE / file).read_text()).body:
             value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
@@ -97,7 +97,7 @@ def test_there_are_few_layers():
     assert len(LAYERS) <= 14
 
 
-def test_support_knows_nothing_of_geometry():
+def test_support_does_not_import_geometry():
     for file in FILES:
         if file.parts[0] == "_support":
             assert all(name.startswith("_support") for name in imports_of(PACKAGE / file)), file
@@ -111,7 +111,7 @@ def test_every_module_has_a_layer():
 def test_the_tests_mirror_the_packages():
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name[:2] != "__"}
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert folders == packages - {"kernels"} | {"native", "properties", "fuzz"}  # native tests the kernels as well
+    assert folders == packages - {"kernels"} | {"native", "properties", "fuzz"}  # tests/native tests the kernels
 
 
 def test_a_module_name_means_one_thing():
@@ -128,7 +128,7 @@ def test_only_kernels_imports_the_compiled_module():
 
 
 @pytest.mark.slow
-def test_importing_pulls_in_nothing_and_using_it_numpy_alone():
+def test_importing_loads_nothing_and_estimating_loads_only_numpy():
     lazy = "import sys, caransac, caransac.cli; print('numpy' in sys.modules, 'argparse' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", lazy], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

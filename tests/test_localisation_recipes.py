@@ -1,6 +1,6 @@
-"""The recipes of docs/localisation.md, on a model that COLMAP made of rendered images.
+"""The recipes of docs/localisation.md, on a COLMAP model of rendered images.
 
-hloc's own code is run. It is not a part of this repository: HLOC names a checkout of it; with CI set it is fetched.
+hloc's own code runs. It is not part of this repository: HLOC is the path of a checkout. If CI is set, it is fetched.
 """
 
 import importlib
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 GUIDE = (Path(__file__).parent.parent / "docs" / "localisation.md").read_text(encoding="utf-8")
 HLOC = "https://github.com/cvg/Hierarchical-Localization"
 HLOC_COMMIT = "c13273bd0ecc2917a35910fd843712a1c6243193"  # 1.5, of December 2025
-VIEWS, QUERY = 5, 2  # the query is no part of the model
+VIEWS, QUERY = 5, 2  # the query is not in the model
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def scene(tmp_path_factory):
 
 
 def error_of(R, t, scene):
-    """Error of the pose of the query relative to that of the first image: the frame of the model is its own."""
+    """Return the pose error of the query relative to the first image, because the frame of the model is arbitrary."""
     _, views, model = scene
     first = next(image for image in model.images.values() if image.name == "0.png").cam_from_world().matrix()
     found = relative_pose(first[:, :3], first[:, 3], np.asarray(R), np.asarray(t))
@@ -92,7 +92,7 @@ def hloc_source(tmp_path_factory):
     if os.environ.get("HLOC"):
         return Path(os.environ["HLOC"])
     if not os.environ.get("CI"):
-        pytest.skip("hloc's own code is not here: HLOC may name a checkout, and with CI set it is fetched")
+        pytest.skip("needs hloc's own code: set HLOC to a checkout; with CI set, it is fetched")
     folder = tmp_path_factory.mktemp("hloc")
     for step in (
         ("init", "--quiet"),
@@ -107,7 +107,7 @@ def hloc_source(tmp_path_factory):
 
 @pytest.fixture(params=["pycolmap", "caransac"])
 def localize_sfm(request, hloc_source, tmp_path, monkeypatch):
-    """The module of hloc, as it is or with the one import that the guide changes."""
+    """The module of hloc, unchanged or with the one import that the guide changes."""
     package = tmp_path / "hloc"
     (package / "utils").mkdir(parents=True)
     for name in ("__init__.py", "localize_sfm.py", *(f"utils/{each}.py" for each in ("__init__", "io", "parsers"))):
@@ -121,7 +121,7 @@ def localize_sfm(request, hloc_source, tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "hloc"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
-    if importlib.util.find_spec("tqdm") is None:  # its progress bar
+    if importlib.util.find_spec("tqdm") is None:  # only for its progress bar
         bar = ModuleType("tqdm")
         bar.tqdm = lambda items, **_: items
         monkeypatch.setitem(sys.modules, "tqdm", bar)
@@ -134,7 +134,7 @@ def localize_sfm(request, hloc_source, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def hloc_files(scene, tmp_path_factory):
-    """A folder with what hloc's steps before write: features, matches, pairs and the list of queries."""
+    """A folder with the output of hloc's earlier steps: features, matches, pairs and the list of queries."""
     folder, views, model = scene
     written = tmp_path_factory.mktemp("files")
     points, vectors = detect(views.images[QUERY])

@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom, in order, and shows something in every cell that ends in a value.
+"""The notebook runs from top to bottom, and every cell that ends with a value displays it.
 
 `make notebook` runs it in a fresh environment that its first cell sets up.
 """
@@ -23,7 +23,7 @@ def code_cells(path):
 
 
 def run_cell(source, scope):
-    """Run the code of a cell; the value of its last line, if that is an expression, as a notebook does."""
+    """Run the code of a cell. Return the value of its last line if it is an expression, as a notebook does."""
     body = ast.parse(source).body
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
     exec(compile(ast.Module(body, []), "cell", "exec"), scope)
@@ -31,7 +31,7 @@ def run_cell(source, scope):
 
 
 def display(value):
-    """What a notebook shows of a value: HTML, a picture, or else text."""
+    """Return how a notebook displays a value: HTML, a picture, or text."""
     for kind in ("_repr_html_", "_repr_png_", "__repr__"):
         if (show := getattr(value, kind, None)) is not None and (shown := show()):
             return kind, shown
@@ -47,8 +47,8 @@ def test_the_notebook_runs(path, capsys):
         if (value := run_cell(cell, scope)) is not None:
             shown.append(display(value))
     assert [kind for kind, _ in shown] == [
-        "__repr__",  # how many matches
-        *("_repr_html_",) * 2,  # the result, and with a picture
+        "__repr__",  # number of matches
+        *("_repr_html_",) * 2,  # the result, without and with a picture
         "_repr_png_",  # the rounds
         *("_repr_html_",) * 3,  # unknown cameras, a failure, the viewer
     ]

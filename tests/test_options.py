@@ -1,4 +1,4 @@
-"""Options: frozen, checked, and told by name what is wrong."""
+"""Options: frozen, checked, with errors that name the field."""
 
 import dataclasses
 import inspect

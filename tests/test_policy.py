@@ -1,4 +1,4 @@
-"""What is accepted is one record, for one call, a database and the command line."""
+"""One policy decides which results are accepted, for `estimate`, databases and the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from caransac.synthetic import make_pair
 from caransac.verification.pair_records import VerificationOptions
 
 
-def test_estimate_accepts_what_the_policy_says():
+def test_estimate_follows_the_policy():
     pair = make_pair(num_points=300, outlier_ratio=0.3)
     call = (pair.points1, pair.points2, pair.camera1, pair.camera2)
     found = caransac.estimate(*call)

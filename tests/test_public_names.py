@@ -1,8 +1,8 @@
-"""The public names and their arguments are those of the list: what is in it stays for a minor version after a warning.
+"""The public names and their arguments match a list. Listed names stay for one minor version after a warning.
 
     python tests/test_public_names.py
 
-writes the list anew. A line that goes away needs a `DeprecationWarning` first, for one minor version.
+updates the list. Before a line is removed, the name needs a `DeprecationWarning` for one minor version.
 """
 
 import ast
@@ -23,7 +23,7 @@ LIST = Path(__file__).parent / "public_names.txt"
 
 
 def public_modules():
-    """The package and the modules of the reference."""
+    """Return the package and the modules of the API reference."""
     tree = ast.parse((ROOT / "docs" / "pages.py").read_text())
     found = next(n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "MODULES")
     names = [word.value for word in ast.walk(found) if isinstance(word, ast.Constant)]
@@ -31,7 +31,7 @@ def public_modules():
 
 
 def names_of(module):
-    """What a module offers: its list, or what it defines itself."""
+    """Return the public names of a module: its __all__, or the names that it defines."""
     if hasattr(module, "__all__"):
         return sorted(module.__all__)
     own = {name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}
@@ -39,7 +39,7 @@ def names_of(module):
 
 
 def describe(name, value):
-    """A line of the list: a name with its arguments or fields."""
+    """Return a line of the list: a name with its arguments or fields."""
     if dataclasses.is_dataclass(value):
         return (
             f"{name}({', '.join(field.name for field in dataclasses.fields(value) if not field.name.startswith('_'))})"
@@ -50,7 +50,7 @@ def describe(name, value):
 
 
 def public_names():
-    """All lines of the list."""
+    """Return all lines of the list."""
     lines = []
     for place in public_modules():
         module = importlib.import_module(place)
@@ -58,12 +58,12 @@ def public_names():
     return lines
 
 
-def test_public_names_are_those_of_the_list():
+def test_public_names_match_the_list():
     pytest.importorskip("h5py")
     listed = LIST.read_text().splitlines()
     found = public_names()
     gone, new = sorted(set(listed) - set(found)), sorted(set(found) - set(listed))
-    assert not gone, "these were public; let them warn for one minor version before they go"
+    assert not gone, "these names were public; they must warn for one minor version before they are removed"
     assert not new, "python tests/test_public_names.py adds them to the list"
 
 
@@ -73,13 +73,13 @@ def test_names_that_warned_in_0_2_are_gone(name):
         getattr(caransac, name)
 
 
-def test_modules_of_the_lab_say_where_they_are():
+def test_names_of_lab_modules_refer_to_the_lab():
     for name in ("bench", "datasets", "filter", "metrics", "render", "training"):
         with pytest.raises(AttributeError, match=f"{name}': it is in caransac-lab now"):
             getattr(caransac, name)
 
 
-def test_nothing_stays_longer_than_it_says():
+def test_deprecated_names_are_removed_when_announced():
     sources = [path.read_text() for part in ("src", "lab/src") for path in (ROOT / part).rglob("*.py")]
     ends = [int(minor) for text in sources for minor in re.findall(r"removed in 0\.(\d+)", text)]
     assert ends and min(ends) > int(caransac.__version__.split(".")[1])

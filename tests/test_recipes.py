@@ -1,4 +1,4 @@
-"""Recipes of docs/matchers.md, on objects of the libraries they are for or on what these are known to return."""
+"""Recipes of docs/matchers.md, on objects of the libraries or on objects of the same form."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ GUIDE = (Path(__file__).parent.parent / "docs" / "matchers.md").read_text(encodi
 
 
 class Camera:
-    """The form of glue-factory's: a tensor that describes itself as a dict."""
+    """A replacement for glue-factory's camera: a tensor with a description as a dict."""
 
     def __init__(self, params):
         self.params = params
@@ -29,12 +29,12 @@ class Camera:
 
 @pytest.fixture
 def estimator_type(monkeypatch):
-    """The class that the recipe defines, in a package of glue-factory's form."""
+    """The class that the recipe defines, in a package like glue-factory."""
     install_glue_factory(monkeypatch)
     recipe = re.search(r"## glue-factory\n.*?```python\n(.*?)```", GUIDE, re.DOTALL)[1]
     scope = {"__name__": f"{GLUE_FACTORY}.caransac", "__package__": GLUE_FACTORY}
     exec(recipe, scope)
-    (found,) = [  # as glue-factory's load_estimator chooses
+    (found,) = [  # selected like in glue-factory's load_estimator
         each
         for each in scope.values()
         if isinstance(each, type) and issubclass(each, BaseEstimator) and each.__module__ == scope["__name__"]
@@ -67,7 +67,7 @@ def test_the_estimator_for_glue_factory(estimator_type):
 
 
 def run_recipe(title, **scope):
-    """The lines below a heading of the guide; what they leave."""
+    """Run the lines below a heading of the guide. Return their variables."""
     scope |= {"caransac": caransac, "cv2": cv2}
     exec(re.search(rf"### {title}\n.*?```python\n(.*?)```", GUIDE, re.DOTALL)[1], scope)
     return scope
@@ -121,7 +121,7 @@ def test_what_dense_matchers_return(pair):
 
 
 def test_what_kornia_returns():
-    """Frames and ratios of SIFT; the blobs of one image are those of the other, shifted."""
+    """Frames and ratios of SIFT. The second image is the first one, shifted."""
     pytest.importorskip("kornia")
     rng = np.random.default_rng(2)
     grey = cv2.GaussianBlur(rng.integers(0, 256, (240, 320)).astype(np.uint8), (0, 0), 3)

@@ -1,4 +1,4 @@
-"""What makes a release: workflows may do little, one place has the version, licences and pins are complete."""
+"""Releases: minimal permissions of workflows, a single version, and complete licences and pins."""
 
 import json
 import os
@@ -17,16 +17,16 @@ import yaml
 import caransac
 from caransac import _native
 
-tomllib = pytest.importorskip("tomllib", reason="in the standard library from Python 3.11 on")
+tomllib = pytest.importorskip("tomllib", reason="needs tomllib of Python 3.11")
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-MORE_PERMISSIONS = {  # by workflow, of its jobs: to publish on PyPI and on GitHub Pages
+MORE_PERMISSIONS = {  # by workflow, of its jobs: for publishing on PyPI and on GitHub Pages
     "wheels": [{"id-token": "write"}],
     "docs": [{"pages": "write", "id-token": "write"}],
 }
-EMBEDDED = {"eigen": "MPL-2.0", "nanobind": "BSD-3-Clause", "robin-map": "MIT"}  # what is compiled into the module
+EMBEDDED = {"eigen": "MPL-2.0", "nanobind": "BSD-3-Clause", "robin-map": "MIT"}  # libraries compiled into the module
 
 
 def jobs(workflow):
@@ -51,7 +51,7 @@ def test_workflows_may_do_as_little_as_possible(workflow):
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflows_use_few_actions_pinned_by_commit(workflow):
-    """A tag can be moved to other code. The comment is for people and Dependabot."""
+    """A tag can be moved to other code, so a commit is given. The comment shows the tag to people and Dependabot."""
     used = re.findall(r"uses: *(.*)", workflow.read_text())
     assert len(used) == sum("uses" in step for step in steps(workflow))
     pinned = r"(actions/[\w-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
@@ -121,7 +121,7 @@ def test_an_installed_wheel_has_licences_and_inventory():
 
 
 def pins(name):
-    """Lines of a file of pinned requirements, each with its hashes."""
+    """Return the lines of a file of pinned requirements, each with its hashes."""
     text = (ROOT / "requirements" / name).read_text().replace("\\\n", " ")
     return [line for line in text.splitlines() if line.strip()]
 
@@ -141,8 +141,8 @@ def test_what_builds_the_package_is_pinned():
 
 
 @pytest.mark.slow
-def test_core_tests_need_numpy_alone():
-    """They are what wheels are tested with, on platforms where the extras may be missing."""
+def test_core_tests_need_only_numpy():
+    """Wheels are tested with the core tests, also on platforms without the extras."""
     code = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1:])); import pytest; "
     code += "sys.exit(pytest.main(['--collect-only', '-p', 'no:cacheprovider', '@tests/core.txt']))"
     extras = ["cv2", "distributed", "h5py", "matplotlib", "PIL", "poselib", "pyarrow", "pycolmap", "rich", "torch"]
@@ -158,22 +158,22 @@ def test_the_limits_that_users_can_set_exist():
     assert all(f'"{name}"' in sources for name in named)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ELF is Linux's format")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs ELF, the format of Linux")
 def test_the_compiled_module_is_hardened():
     data = Path(_native.__file__).read_bytes()
-    assert b"__stack_chk_fail" in data, "stacks are checked for what was written past an array"
+    assert b"__stack_chk_fail" in data, "the stack is protected against overflows"
     start, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
     headers = [struct.unpack_from("<IIQQQQ", data, start + size * number) for number in range(count)]
     kinds = {kind: (offset, length) for kind, _, offset, _, _, length in headers}
-    assert 0x6474E552 in kinds, "tables of addresses are read-only once the module is loaded"
+    assert 0x6474E552 in kinds, "tables of addresses are read-only after loading"
     offset, length = kinds[2]  # the dynamic section
     dynamic = dict(struct.iter_unpack("<qQ", data[offset : offset + length]))
-    assert dynamic.get(30, 0) & 8, "and all of them, as all functions are found at once"
+    assert dynamic.get(30, 0) & 8, "all tables, because all functions are resolved when loading"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="paths of POSIX")
-def test_without_a_compiler_it_is_said_what_is_missing(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX paths")
+def test_without_a_compiler_the_message_names_the_remedy(tmp_path):
     if not (cmake := shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))):
         pytest.skip("needs cmake")
     for name, target in {"cmake": cmake, "make": "/bin/true"}.items():
@@ -197,7 +197,7 @@ def test_without_a_compiler_it_is_said_what_is_missing(tmp_path):
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_the_package_is_compiled_once_for_demo_tests_and_docs(tmp_path):
-    """Recorded calls instead of pip and of the tools: only what make decides is tested."""
+    """Replaces pip and other tools by recorded calls, so that only the decisions of make are tested."""
     for name in ("Makefile", "pyproject.toml", "CMakeLists.txt", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
     for name in ("lab/pyproject.toml", "requirements/build.txt", "src/caransac/camera.py", "src/native/camera.h"):

@@ -1,4 +1,4 @@
-"""Results as plain values and files, and the points in space that they show."""
+"""Results as plain values and in files, and their 3D points."""
 
 import copy
 import dataclasses
@@ -30,7 +30,7 @@ def pair():
 
 
 def estimates(pair):
-    """A result of every class, with and without success, with and without a trace."""
+    """Return results of all classes, successful and failed, with and without a trace."""
     points, cameras = (pair.points1, pair.points2), (pair.camera1, pair.camera2)
     sizes = {"image_size1": (1024, 768), "image_size2": (1024, 768)}
     wall = random_plane(np.random.default_rng(4), num_points=300, inlier_ratio=0.7)
@@ -53,7 +53,7 @@ def results(pair):
 
 
 def assert_equal(one, other):
-    """Whether two values are the same to the bit, types and shapes of arrays included."""
+    """Assert that two values are identical, including types and shapes of arrays."""
     assert type(one) is type(other)
     if dataclasses.is_dataclass(one):
         for field in dataclasses.fields(one):
@@ -81,7 +81,7 @@ def test_every_result_survives_json_and_files(results, tmp_path):
     assert json.loads(file.getvalue()) == results["pose"].to_dict(full=True)
 
 
-def test_a_result_says_whether_to_rely_on_it_and_is_not_a_bool(results):
+def test_a_result_has_a_reliability_and_is_not_a_bool(results):
     assert results["pose"].is_confident() and results["pose"].is_confident(threshold=0.9)
     assert not dataclasses.replace(results["pose"], confidence=0.3).is_confident()
     assert dataclasses.replace(results["pose"], confidence=0.3).is_confident(0.3)
@@ -113,7 +113,7 @@ def test_a_dict_is_short_unless_it_is_full(results):
     assert values["camera1"] == found.camera1.to_dict() | {"focal_deviation": 0.0}
     assert values["probabilities"] == found.probabilities.tolist()
     assert values["num_matches"] == 400
-    assert "points1" not in found.to_dict(full=True)["epipolar"], "what is shared is written once"
+    assert "points1" not in found.to_dict(full=True)["epipolar"], "shared parts are written once"
 
 
 def test_fields_that_are_yet_to_come_need_no_code():
@@ -204,7 +204,7 @@ def test_a_covariance_in_a_result_in_a_result_is_checked(results):
         caransac.GeometryResult.from_dict(values)
 
 
-def test_files_that_hold_no_result_are_named(results, tmp_path):
+def test_files_without_a_result_are_named(results, tmp_path):
     path = tmp_path / "r.json"
     with pytest.raises(FileNotFoundError, match=r"r\.json"):
         caransac.load_result(path)
@@ -298,7 +298,7 @@ def test_the_first_lines_of_the_readme_print_a_summary(capsys):
 
 
 def deferred(calls):
-    """A result that counts how often it is assessed."""
+    """Create a result that counts its assessments."""
 
     def assess():
         calls.append(1)
@@ -316,7 +316,7 @@ def test_a_result_is_assessed_once_when_its_confidence_is_first_read():
     assert (result.num_matches, result.H.tolist(), calls) == (4, np.eye(3).tolist(), [])
     assert not hasattr(result, "confidense") and calls == []
     assert (result.confidence, result.confidence, calls) == (0.7, 0.7, [1])
-    assert not hasattr(result, "_assess"), "what the assessment needed is released"
+    assert not hasattr(result, "_assess"), "the inputs of the assessment are released"
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_a_failed_assessment_is_tried_again():
 
 
 def test_a_thread_that_comes_late_to_the_assessment_gets_the_same():
-    """It did not find the confidence, and then another thread had assessed the result."""
+    """Another thread assessed the result after this thread had missed the confidence."""
     result = deferred([])
     assert result.confidence == 0.7
     assert result.__getattr__("confidence") == 0.7

@@ -1,4 +1,4 @@
-"""Synthetic matches are what they claim to be."""
+"""Synthetic matches have the requested properties."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A database and files of hloc that tests may change."""
+"""Fixtures: a database and files of hloc that a test may change."""
 
 import shutil
 
@@ -14,11 +14,11 @@ def matched(tmp_path_factory):
 
 @pytest.fixture
 def database(matched, tmp_path):
-    """Six pairs after feature matching."""
+    """A database of six pairs after feature matching."""
     return shutil.copyfile(matched, tmp_path / "database.db")
 
 
 @pytest.fixture
 def files(tmp_path):
-    """A folder of five pairs as hloc leaves them."""
+    """A folder with five pairs in hloc's format."""
     return make_files(tmp_path)

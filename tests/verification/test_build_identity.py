@@ -1,4 +1,4 @@
-"""The identity of a build: the version, and a digest of all that decides answers."""
+"""The identity of a build: the version, and a digest of everything that affects results."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Verification on a real Dask cluster of two worker processes, one of which dies."""
+"""Verification on a real Dask cluster of two worker processes, one of which crashes."""
 
 import os
 import re
@@ -76,7 +76,7 @@ def test_a_cluster_that_vanishes_is_an_error(tmp_path):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate that stands for itself, and its key."""
+    """A self-signed certificate and its key."""
     folder = tmp_path_factory.mktemp("tls")
     paths = folder / "cert.pem", folder / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=caransac"]
@@ -86,7 +86,7 @@ def certificate(tmp_path_factory):
     return paths
 
 
-def test_a_cluster_with_certificates_takes_those_who_have_one(certificate, tmp_path, capsys):
+def test_a_cluster_with_certificates_accepts_only_clients_with_one(certificate, tmp_path, capsys):
     cert, key = map(str, certificate)
     path = make_database(tmp_path / "database.db", some_pairs(2, num_points=150))
     names = (f"{role}_{part}" for role in ("client", "worker", "scheduler") for part in ("cert", "key"))
@@ -109,13 +109,14 @@ def test_workers_of_other_versions_are_refused(cluster, tmp_path, capsys, monkey
     monkeypatch.setattr(caransac, "__version__", "9.9")
     assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
     assert re.search(r"the worker at tcp://.* has caransac \d.*, and this is 9\.9", capsys.readouterr().err)
-    monkeypatch.setattr("caransac.verification.cluster.check_versions", lambda *_: None)  # as of one that comes later
+    # Like for a worker that joins later.
+    monkeypatch.setattr("caransac.verification.cluster.check_versions", lambda *_: None)
     assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
     assert "a worker has caransac" in capsys.readouterr().err
     assert read_geometries(path) == []
 
 
-def test_the_guide_lets_nobody_in():
+def test_the_guide_starts_no_open_cluster():
     text = (Path(__file__).parents[2] / "docs" / "colmap.md").read_text()
     started = re.findall(r"^ +(dask (?:scheduler|worker) .*)$", text, re.MULTILINE)
     assert len(started) == 4
@@ -137,6 +138,6 @@ def test_workers_of_another_build_are_refused():
 
 
 @pytest.mark.parametrize("address", ["", "host", "tcp://host", "bogus://host:1"])
-def test_addresses_that_are_none_are_refused_at_once(address):
+def test_invalid_addresses_are_refused_at_once(address):
     with pytest.raises(ValueError, match="scheduler must be an address like tcp://host:8786"):
         open_executor(1, address).__enter__()

@@ -1,4 +1,4 @@
-"""COLMAP databases in and out: the geometry against the truth, as COLMAP reads it."""
+"""COLMAP databases: reading and writing, and geometries compared with the truth in COLMAP's convention."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ from caransac.synthetic import make_pair
 from caransac.verification import ColmapDatabase, Config, VerificationOptions, pair_verification
 from caransac.verification.pair_verification import verify_pair
 
-PAIRS = some_pairs(6)  # of the fixture `database`
+PAIRS = some_pairs(6)  # the pairs in the fixture `database`
 
 
 def test_colmap_reads_the_true_pose_in_both_orders(database):
@@ -125,7 +125,7 @@ def test_quaternions_agree_with_colmap(rng):
     for angle in (0.0, 1e-9, 0.5, 3.0, np.pi):
         axis = rng.normal(size=3)
         R = rotation_from_vector(angle * axis / np.linalg.norm(axis))
-        theirs = np.roll(pycolmap.Rotation3d(R).quat, 1)  # w comes last there
+        theirs = np.roll(pycolmap.Rotation3d(R).quat, 1)  # COLMAP stores w last
         ours = quaternion_from_rotation(R)
         assert min(np.abs(ours - theirs).max(), np.abs(ours + theirs).max()) < 1e-9
 
@@ -149,11 +149,11 @@ def test_ratios_from_descriptors_help(tmp_path, rng):
 
 
 def test_ratios_are_made_once_for_each_pair(tmp_path, monkeypatch, rng):
-    """For the focal length, the geometry and, of a plane, the homography."""
+    """The focal length, the geometry and the homography of a plane share the same ratios."""
     path, _ = make_collection(tmp_path / "database.db", count=4)
     execute(
         path, "UPDATE keypoints SET data = (SELECT data FROM keypoints WHERE image_id = 1)"
-    )  # cameras that stand still
+    )  # cameras that do not move
     for image in range(1, 5):
         descriptors = rng.integers(0, 90, (500, 128), np.uint8)
         execute(path, "INSERT INTO descriptors VALUES (?, 0, 500, 128, ?)", image, descriptors)
@@ -169,7 +169,7 @@ def test_ratios_are_made_once_for_each_pair(tmp_path, monkeypatch, rng):
 
 
 def share_fitting(found, pair):
-    """Share of the right matches within 2 px of the geometry."""
+    """Return the share of the right matches within 2 px of the geometry."""
     if found.F is None:
         return 0.0
     return float(np.mean(sampson_sq(found.F, pair.points1[pair.inliers], pair.points2[pair.inliers]) < 4))
@@ -195,7 +195,7 @@ def test_overwriting_keeps_each_old_geometry_until_there_is_a_new_one(database):
     half = dict(enumerate(read_geometries(database)))
     assert [half[i] == before[i] for i in range(6)] == [False, False, True, True, True, True]
 
-    source = ColmapDatabase(database, settings="seed 1")  # without --overwrite it goes on, and with it too
+    source = ColmapDatabase(database, settings="seed 1")  # the run resumes with and without --overwrite
     assert list(source.pending) == [pair_id(i) for i in range(2, 6)] and source.kept_settings == {"seed 1": 2}
     source.close()
     verify_some(database, 3, options, settings="seed 1")
@@ -214,28 +214,29 @@ def test_another_setting_starts_an_interrupted_overwrite_anew(database):
 
 
 def verify_some(path, count, options, settings):
-    """Overwrite that many pairs, as a killed run does."""
+    """Overwrite `count` pairs, like a killed run."""
     source = ColmapDatabase(path, overwrite=True, settings=settings)
     source.write([verify_pair(source.read(key), options) for key in source.pending[:count]])
     source.close()
 
 
-def test_it_is_known_who_verified_a_pair_and_how(database):
+def test_the_tool_and_settings_of_each_pair_are_known(database):
     some = [pair_id(i) for i in range(3)]
     source = ColmapDatabase(database, settings="one")
     source.write([verify_pair(source.read(key), VerificationOptions()) for key in some])
     source.close()
-    pycolmap.geometric_verification(database)  # the others
+    pycolmap.geometric_verification(database)  # verifies the other pairs
     source = ColmapDatabase(database, settings="other")
     assert source.kept_settings == {"one": 3, None: 3} and not source.pending
     source.close()
-    execute(database, "UPDATE two_view_geometries SET rows = rows - 1 WHERE pair_id = ?", some[0])  # somebody else did
+    # A change by another program.
+    execute(database, "UPDATE two_view_geometries SET rows = rows - 1 WHERE pair_id = ?", some[0])
     source = ColmapDatabase(database)
     assert source.kept_settings == {"one": 2, None: 4}
     source.close()
 
 
-def test_colmap_does_not_mind_our_tables(database, tmp_path):
+def test_colmap_accepts_our_tables(database, tmp_path):
     verify_database(database)
     assert ("caransac_geometries",) in query(database, "SELECT name FROM sqlite_master")
     with pycolmap.Database.open(database) as opened, pycolmap.Database.open(tmp_path / "merged.db") as merged:
@@ -246,7 +247,7 @@ def test_colmap_does_not_mind_our_tables(database, tmp_path):
     assert len(verify_database(database)) == 6
 
 
-def test_a_database_that_others_verified_stays_as_it_is(database):
+def test_a_database_verified_by_other_tools_is_not_changed(database):
     pycolmap.geometric_verification(database)
     before = database.read_bytes()
     assert verify_database(database) == []

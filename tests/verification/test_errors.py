@@ -1,4 +1,4 @@
-"""What caransac verify says when something is wrong: every message names the file and says what to do."""
+"""Error messages of ``caransac verify``: each names the file and a remedy."""
 
 import os
 import re
@@ -71,7 +71,8 @@ def test_locked_databases(database):
 
 
 def test_read_only_databases(database, fails, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, _: path != database.parent)  # as root, modes do not bind us
+    # Simulated, because root ignores file modes.
+    monkeypatch.setattr(os, "access", lambda path, _: path != database.parent)
     fails([database], "cannot be written to", "copy the database elsewhere")
     monkeypatch.undo()
     source = ColmapDatabase(database)
@@ -110,7 +111,7 @@ def test_keypoints_that_are_not_finite(database, fails, value):
         ("cameras SET params", "corrupt camera 1: extract features again"),
     ],
 )
-def test_columns_that_hold_something_else(database, fails, column, message, value):
+def test_columns_of_other_types(database, fails, column, message, value):
     execute(database, f"UPDATE {column} = {value}")
     fails([database], message)
     assert read_geometries(database) == []
@@ -195,7 +196,7 @@ def test_missing_extras(database, module, arguments, extra):
 
 
 @pytest.mark.slow
-def test_it_runs_on_numpy_alone(database):
+def test_it_needs_only_numpy(database):
     program = (
         "import sys\n"
         "for name in ('rich', 'h5py', 'pyarrow', 'distributed', 'pycolmap', 'torch', 'cv2'): sys.modules[name] = None\n"

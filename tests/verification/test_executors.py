@@ -1,4 +1,4 @@
-"""Runs over all pairs: in any order, cut off and continued, they end with the same database."""
+"""Runs over all pairs in any order, also interrupted and resumed, give the same database."""
 
 import os
 import shutil
@@ -34,10 +34,10 @@ from caransac.verification.colmap import MAX_IMAGES
 
 pytestmark = pytest.mark.slow
 
-PAIRS = some_pairs(6)  # of the fixture `database`
+PAIRS = some_pairs(6)  # the pairs in the fixture `database`
 
 
-def test_workers_batches_and_order_change_nothing(database, tmp_path):
+def test_results_do_not_depend_on_workers_batches_and_order(database, tmp_path):
     expected = verify_database(database, workers=1)
     rows = read_geometries(database)
     other = shutil.copyfile(database, tmp_path / "other.db")
@@ -51,7 +51,7 @@ def test_workers_batches_and_order_change_nothing(database, tmp_path):
     assert [g.num_matches for g in expected] == [200] * len(PAIRS)
 
 
-def test_an_error_keeps_what_is_done(database):
+def test_an_error_keeps_finished_pairs(database):
     execute(database, "UPDATE keypoints SET rows = 0, data = x'' WHERE image_id = ?", 2 * len(PAIRS))
     source = ColmapDatabase(database)
     source.batch_size = 1
@@ -90,7 +90,8 @@ def test_a_killed_run_continues_to_the_same_database(tmp_path, kill):
     (tmp_path / "killed.py").write_text(KILLED)
     command = [sys.executable, tmp_path / "killed.py", str(int(kill)), "verify", str(cut), "--workers", "2"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    errors = process.communicate(timeout=120)[1]  # returns when the workers are gone too: they hold the pipes
+    # Returns when the workers have ended, too, because they keep the pipes open.
+    errors = process.communicate(timeout=120)[1]
     assert query(cut, "PRAGMA integrity_check") == [("ok",)]
     done = len(read_geometries(cut))
     assert 0 < done < 112
@@ -119,7 +120,7 @@ def test_a_killed_overwrite_keeps_every_geometry(tmp_path):
 
 
 def verify_with_deadly_pairs(database, tmp_path, deadly, *, lives, collected=True):
-    """Verify in processes where some pairs kill the first workers that read them; returns what was skipped."""
+    """Verify in processes while some pairs kill the first workers that read them. Return the skipped pairs."""
     lives_file = tmp_path / "lives"
     lives_file.write_text(str(lives))
     source, skipped = ColmapDatabase(database), []
@@ -146,8 +147,8 @@ def test_a_killed_worker_is_replaced_and_its_pairs_are_verified(database, tmp_pa
     assert read_geometries(database) == read_geometries(other)
 
 
-@pytest.mark.skipif(not hasattr(os, "waitid"), reason="nobody tells that a process is stopped")
-def test_a_stopped_worker_is_replaced_and_told_of(database, tmp_path, monkeypatch):
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs os.waitid to detect stopped processes")
+def test_a_stopped_worker_is_replaced_and_reported(database, tmp_path, monkeypatch):
     monkeypatch.setattr("caransac._support.processes.STOPPED_S", 0.3)
     other = shutil.copyfile(database, tmp_path / "other.db")
     source, told = ColmapDatabase(database), []
@@ -176,7 +177,7 @@ def test_workers_that_keep_dying_are_an_error(database, tmp_path, monkeypatch):
         verify_with_deadly_pairs(database, tmp_path, all_of_them, lives=5)
 
 
-def test_pairs_that_kill_workers_say_nothing_about_focal_lengths(tmp_path):
+def test_pairs_that_kill_workers_do_not_affect_focal_lengths(tmp_path):
     path, _ = make_collection(tmp_path / "database.db")
     deadly = {MAX_IMAGES + 2}
     (skipped,) = verify_with_deadly_pairs(path, tmp_path, deadly, lives=5)
@@ -198,7 +199,7 @@ def test_a_small_job_starts_no_process(database, monkeypatch):
 
 
 def test_a_request_to_stop_ends_a_thread_between_two_pairs(database, monkeypatch):
-    """All six pairs are one batch, which is not written; the estimate that runs is the last one."""
+    """All six pairs are one batch, which is not written. The running estimate finishes, and no other one starts."""
     verified = []
 
     def verify_and_interrupt(pair, _):

@@ -1,4 +1,4 @@
-"""Focal lengths of a database's cameras: pooled over pairs, taken with a deviation, reported, and written if asked."""
+"""Focal lengths of the cameras in a database: pooled over pairs, used with a deviation, reported and written."""
 
 import csv
 import shutil
@@ -19,7 +19,7 @@ from caransac.verification.pair_verification import pair_seed
 pytestmark = pytest.mark.slow
 
 TRUE = 800.0
-PAIRS = 21  # of seven images
+PAIRS = 21  # number of pairs of seven images
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def database(around, tmp_path):
 
 @pytest.fixture(scope="module")
 def ahead(tmp_path_factory):
-    """Images along their line of sight, which show no focal length."""
+    """Images along their line of sight, which do not determine the focal length."""
     return make_collection(tmp_path_factory.mktemp("focals") / "ahead.db", "ahead")[0]
 
 
@@ -56,12 +56,12 @@ def test_without_priors_pairs_are_verified_with_the_pooled_focal_length(around, 
     found = verify_database(database)
     assert {geometry.config for geometry in found} == {Config.CALIBRATED} and len(found) == PAIRS
     assert np.median(pose_errors(found, around[1])) < 0.5
-    assert cameras_of(database) == before, "the cameras are the user's"
+    assert cameras_of(database) == before, "the user's cameras are not changed"
     keypoints = {
         image: np.frombuffer(blob, np.float32).reshape(-1, 2).astype(float)
         for image, blob in query(database, "SELECT image_id, data FROM keypoints")
     }
-    for geometry in found:  # F holds for the pixels, whatever the camera's focal length in the database
+    for geometry in found:  # F refers to the pixels and does not depend on the focal length in the database
         first, second = divmod(geometry.key, MAX_IMAGES)
         points1, points2 = keypoints[first][geometry.matches[:, 0]], keypoints[second][geometry.matches[:, 1]]
         assert np.sqrt(sampson_sq(geometry.F, points1, points2)).max() < 3.05
@@ -99,7 +99,7 @@ def test_continued_runs_end_with_the_same_geometries(database, tmp_path, write_f
     cut = shutil.copyfile(database, tmp_path / "cut.db")
     verify_database(database, write_focals=write_focals)
     source = ColmapDatabase(cut, write_focals=write_focals)
-    source.close()  # opening alone writes nothing
+    source.close()  # opening without writing
     assert cameras_of(cut) != cameras_of(database) or not write_focals
     verify_some(cut, write_focals)
     assert 0 < len(read_geometries(cut)) < PAIRS
@@ -109,7 +109,7 @@ def test_continued_runs_end_with_the_same_geometries(database, tmp_path, write_f
 
 
 def verify_some(path, write_focals):
-    """A run that is interrupted after its first batch."""
+    """Run a verification that is interrupted after its first batch."""
 
     class Interrupted(ColmapDatabase):
         def write(self, found):
@@ -138,7 +138,7 @@ def test_where_it_is_unknown_pairs_get_fundamental_matrices_of_ordinary_cameras(
     before = cameras_of(path)
     assert main(["verify", str(path), "--write-focals"]) == 0
     assert "Camera 1: focal length unknown" in capsys.readouterr().out
-    assert cameras_of(path) == before, "nothing is written that is not known"
+    assert cameras_of(path) == before, "unknown focal lengths are not written"
     source = ColmapDatabase(path, overwrite=True)
     pair = source.read(source.pending[0])
     source.close()

@@ -38,7 +38,7 @@ def test_poses_and_inliers_are_right(files, capsys):
             assert not found["matching_scores0"][~matched].any()
             keypoints1, keypoints2 = (features[name]["keypoints"][()] for name in names(index))
             distances = np.sqrt(sampson_sq(found["F"], keypoints1[matched], keypoints2[kept[matched]]))
-            assert distances.max() < 2.02  # F is in the file's own pixels
+            assert distances.max() < 2.02  # F refers to the pixels of the file
             assert found.attrs["config"] == "calibrated" and 0 < found.attrs["confidence"] <= 1
 
 
@@ -95,7 +95,7 @@ def test_half_precision_and_pairs_the_other_way_round(files):
         (lambda f: (f / "cameras.txt").write_bytes(b"\xff\xfe"), "cameras.txt is not a text file"),
     ],
 )
-def test_errors_say_what_to_do(files, capsys, spoil, message):
+def test_errors_name_a_remedy(files, capsys, spoil, message):
     spoil(files)
     assert main(arguments(files, "--strict", "--cameras", str(files / "cameras.txt"))) == 2
     assert re.search(message, capsys.readouterr().err)
@@ -116,7 +116,7 @@ def test_scores_that_are_not_finite_are_refused_by_name(files, capsys, value):
     with h5py.File(files / "matches.h5") as matches:
         matched = matches[group(2)]["matches0"][()] >= 0
     put(files, "matches", group(2), "matching_scores0", np.where(matched, 0.5, value))
-    assert main(arguments(files)) == 0  # nobody reads those of keypoints without a match
+    assert main(arguments(files)) == 0  # scores of unmatched keypoints are not read
     put(files, "matches", group(2), "matching_scores0", np.where(matched, value, 0.5))
     assert main(arguments(files, "--overwrite", "--strict")) == 2
     message = r"matches\.h5: corrupt matches of day/2/left.jpg and night/2.jpg: .*matching_scores0 must not contain NaN"
@@ -127,7 +127,7 @@ def test_outputs_that_cannot_be_are_refused_at_once(files, capsys, monkeypatch):
     made = files / "temporary"
     made.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(made))
-    monkeypatch.setattr("caransac.cli.verify.verify", None)  # it does not come to that
+    monkeypatch.setattr("caransac.cli.verify.verify", None)  # must not be called
     inputs = ["verify", "--features", files / "feats.h5", "--matches", files / "matches.h5", "--pairs"]
     inputs = [*map(str, inputs), str(files / "pairs.txt"), "--out"]
     (files / "folder").mkdir()
@@ -141,7 +141,7 @@ def test_outputs_that_cannot_be_are_refused_at_once(files, capsys, monkeypatch):
         assert main([*inputs, str(files / out)]) == 2
         assert message in capsys.readouterr().err
     assert list(made.iterdir()) == []
-    h5py.File(files / "feats.h5", "a").close()  # nothing is left open
+    h5py.File(files / "feats.h5", "a").close()  # raises if the file is still open
 
 
 def test_options_that_do_not_fit(files, capsys):
@@ -154,7 +154,7 @@ def test_options_that_do_not_fit(files, capsys):
     assert "is an input; choose another place" in capsys.readouterr().err
 
 
-def test_what_cannot_be_continued_leaves_nothing_open_or_behind(files, monkeypatch):
+def test_a_run_that_cannot_resume_closes_all_files(files, monkeypatch):
     (files / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(files / "temporary"))
     (files / "verified.h5").write_text("mine")
@@ -163,7 +163,7 @@ def test_what_cannot_be_continued_leaves_nothing_open_or_behind(files, monkeypat
     assert list((files / "temporary").iterdir()) == []
     assert (files / "verified.h5").read_text() == "mine"
     for name in ("feats.h5", "matches.h5"):
-        h5py.File(files / name, "a").close()  # refused while somebody reads it
+        h5py.File(files / name, "a").close()  # raises if the file is still open
 
 
 @pytest.mark.parametrize("size", [(0, 768), (-1024, 768), (np.nan, 768), (np.inf, 768), (1e9, 768), (1024,)], ids=repr)

@@ -1,4 +1,4 @@
-"""The output of hloc's pairs: whole or not there, whenever and however a run is cut off."""
+"""The output file for hloc: complete or missing, no matter when and how a run stops."""
 
 import re
 import subprocess
@@ -26,9 +26,9 @@ def test_interrupted_runs_continue(files):
     assert resume(HlocFiles(*inputs, again)) == (1, 4)
     assert content(again) == expected and list(files.glob("*again*")) == [again]
 
-    for overwrite in (False, True):  # the same command continues, and so does one that is not to overwrite
+    for overwrite in (False, True):  # the run resumes with and without overwrite
         interrupt(HlocFiles(*inputs, again, overwrite=True))
-        assert content(again) == expected, "what is there stays until all of the new is"
+        assert content(again) == expected, "the old output stays until the new one is complete"
         assert resume(HlocFiles(*inputs, again, overwrite=overwrite)) == (1, 4)
         assert content(again) == expected
 
@@ -39,7 +39,7 @@ def test_interrupted_runs_continue(files):
 
 
 def interrupt(source):
-    """Verify one pair."""
+    """Verify one pair, then stop."""
     source.batch_size = 1
 
     def stop(_):
@@ -51,7 +51,7 @@ def interrupt(source):
 
 
 def resume(source):
-    """Verify the rest; returns how many pairs were kept and how many were left."""
+    """Verify the remaining pairs. Return the numbers of kept and of remaining pairs."""
     with open_executor(1) as (executor, in_flight):
         verify(source, executor, VerificationOptions(), in_flight=in_flight)
     source.close()
@@ -70,7 +70,7 @@ def test_another_setting_starts_an_interrupted_overwrite_anew(files):
 
 
 def test_each_batch_survives_a_kill(files):
-    """All that a killed process leaves is what is on the disk: here it is read while the run goes on."""
+    """Only data on disk survive a kill, so the test reads them while the run continues."""
     inputs = inputs_of(files)
     source, kept = HlocFiles(*inputs, files / "out.h5"), []
     source.batch_size = 1
@@ -117,8 +117,8 @@ sys.exit(main())
 
 @pytest.mark.parametrize("room", [500, 2_000, 8_000, 20_000])
 @pytest.mark.parametrize("done_before", [0, 5])
-def test_a_full_disk_is_an_error_and_costs_nothing(files, done_before, room, monkeypatch):
-    """Files cannot grow beyond `room`, the work file or, where all pairs are in that, the output."""
+def test_a_full_disk_is_an_error_and_loses_no_data(files, done_before, room, monkeypatch):
+    """Files cannot grow beyond `room`: the work file, or the output if all pairs were done before."""
     monkeypatch.setenv("TMPDIR", "/nowhere")
     if done_before:
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Keypoints of images: read once, undistorted once, and what has no ray is no inlier."""
+"""Keypoints of images: read once, undistorted once; keypoints without a ray are never inliers."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from caransac.verification.pair_verification import verify_pair
 LENSES = {
     "plain": Camera("SIMPLE_PINHOLE", (900, 512, 384), 1024, 768),
     "bent": Camera("RADIAL", (900, 512, 384, -0.1, 0.02), 1024, 768),
-    "folded": Camera("SIMPLE_RADIAL", (300, 512, 384, -0.08), 1024, 768),  # it does not reach the corners
+    "folded": Camera("SIMPLE_RADIAL", (300, 512, 384, -0.08), 1024, 768),  # cannot be inverted in the corners
     "unknown": None,
 }
 
@@ -36,7 +36,7 @@ def test_images_are_read_and_undistorted_once(keypoints, monkeypatch):
         for pair in (("plain", "bent"), ("bent", "folded"), ("bent", "unknown")):
             cache.matched(pair, pair, matches)
     assert sorted(read) == ["bent", "folded", "plain", "unknown"]
-    assert undistorted == [50, 50]  # what a plain lens sees is left as it is
+    assert undistorted == [50, 50]  # pinhole cameras need no undistortion
 
 
 def test_points_and_cameras_of_a_pair_fit_together(keypoints, rng):
@@ -50,7 +50,7 @@ def test_points_and_cameras_of_a_pair_fit_together(keypoints, rng):
             assert np.isnan(expected).any() == (name == "folded")
     points1, points2, cameras = cache.matched(("bent", "unknown"), ("bent", "unknown"), matches)
     assert cameras is None
-    assert np.array_equal(points1, keypoints["bent"][matches[:, 0]])  # as they were: F knows no lens
+    assert np.array_equal(points1, keypoints["bent"][matches[:, 0]])  # original pixels, because F uses no lens
     assert np.array_equal(points2, keypoints["unknown"][matches[:, 1]])
 
 
@@ -62,7 +62,7 @@ def test_matches_of_keypoints_that_are_not_there_are_named(keypoints):
 
 
 @pytest.mark.parametrize("outlier_ratio", [0.0, 0.5])
-def test_matches_without_a_ray_change_nothing_but_the_indices(outlier_ratio):
+def test_matches_without_a_ray_only_shift_the_indices(outlier_ratio):
     pair = make_pair(200, outlier_ratio)
     blind = np.sort(np.random.default_rng(0).choice(230, 30, replace=False))
     seeing = np.setdiff1d(np.arange(230), blind)

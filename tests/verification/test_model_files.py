@@ -1,4 +1,4 @@
-"""The files of a COLMAP model: read as pycolmap reads them, and refused by name if they are cut off or odd."""
+"""Files of a COLMAP model: read like pycolmap reads them; truncated or invalid files are refused by name."""
 
 import sqlite3
 import struct
@@ -17,7 +17,7 @@ from caransac.verification.model_files import read_cameras, read_points
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """A model of pycolmap, and the folders of its binary files and of its texts."""
+    """A model of pycolmap, and the folders with its binary files and its text files."""
     options = pycolmap.SyntheticDatasetOptions()
     options.num_rigs, options.num_cameras_per_rig, options.num_frames_per_rig, options.num_points3D = 1, 1, 4, 30
     pycolmap.set_random_seed(1)
@@ -73,7 +73,7 @@ def test_files_that_are_cut_off_are_refused_by_name(models, tmp_path, name, read
 
 
 def test_other_files_of_a_model_are_not_read(models, tmp_path):
-    """pycolmap does not return from a frames.bin that is cut off."""
+    """pycolmap hangs on a truncated frames.bin."""
     for name in ("points3D.bin", "cameras.bin"):
         (tmp_path / name).write_bytes((models[1] / name).read_bytes())
     for name in ("frames.bin", "rigs.bin", "images.bin"):

@@ -1,4 +1,4 @@
-"""What goes in and out of verification is checked where it is made."""
+"""Inputs and outputs of the verification are checked when they are created."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ def test_options_that_cannot_be_are_refused():
         VerificationOptions(estimation=Options(method="lm-lo"), min_confidence=0.5)
 
 
-def test_a_report_tells_of_a_geometry():
+def test_a_report_describes_a_geometry():
     expected = PairReport("a", "b", 50, 20, 0.4, 0.5, "uncalibrated", 2.0)
     assert PairReport.of_geometry(GEOMETRY) == expected
-    assert PairReport.of(("a", "b"), 0, 0, 42).config == "config 42"  # what a newer COLMAP may write
+    assert PairReport.of(("a", "b"), 0, 0, 42).config == "config 42"  # a newer COLMAP may write other values

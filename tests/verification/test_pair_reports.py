@@ -1,4 +1,4 @@
-"""The report: one line per pair, also of those that an earlier run verified."""
+"""The report: one line per pair, including pairs that an earlier run verified."""
 
 import csv
 from dataclasses import replace
@@ -10,7 +10,7 @@ from caransac.cli import main
 from caransac.verification.pair_records import PairReport
 from caransac.verification.pair_reports import write_pair_reports
 
-PAIRS = some_pairs(6)  # of the fixture `database`
+PAIRS = some_pairs(6)  # the pairs in the fixture `database`
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ def test_the_report_covers_earlier_runs(database, tmp_path, ending, capsys):
     assert [line for i, line in enumerate(second) if i != 2] == [line for i, line in enumerate(first) if i != 2]
     assert second[2] | {"ms": 0} == first[2] | {"ms": 0}
 
-    report.unlink()  # all that is left is the database
+    report.unlink()  # only the database remains
     assert main(["verify", str(database), "--report", str(report)]) == 0
     third = read_report(report)
     assert [line["inliers"] for line in third] == [line["inliers"] for line in first]
@@ -52,10 +52,10 @@ def test_the_report_covers_earlier_runs(database, tmp_path, ending, capsys):
         ("\t=1+1", r"\t=1+1"),
         ("a\x1b[2Jb\x00", r"a\x1b[2Jb\x00"),
         ("gnp\u202e.exe", r"gnp\u202e.exe"),
-        ("caf\udce9.png", r"caf\udce9.png"),  # bytes that are no UTF-8, as h5py reads them
+        ("caf\udce9.png", r"caf\udce9.png"),  # invalid UTF-8, in the form in which h5py reads it
     ],
 )
-def test_names_are_exact_but_forge_no_lines(tmp_path, ending, name, written):
+def test_names_are_exact_and_cannot_forge_lines(tmp_path, ending, name, written):
     if ending == "parquet":
         pytest.importorskip("pyarrow")
     path, verified = tmp_path / f"report.{ending}", PairReport(name, "b.png", 9, 6, 6 / 9, 0.75, "calibrated", 1.5)
@@ -70,7 +70,8 @@ def test_names_are_exact_but_forge_no_lines(tmp_path, ending, name, written):
     ]
     assert first[1]["problem"] == f"no {written or name}"
 
-    write_pair_reports(path, [replace(verified, confidence=None, ms=None), skipped])  # a run that found it done
+    # A run that found the pair already verified.
+    write_pair_reports(path, [replace(verified, confidence=None, ms=None), skipped])
     assert read_report(path) == first
 
 

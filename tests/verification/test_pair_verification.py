@@ -1,4 +1,4 @@
-"""Verification of a pair: kinds of geometry are told apart, and hopeless pairs are degenerate."""
+"""Verification of a pair: kinds of geometry are distinguished, and hopeless pairs are degenerate."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ PAIRS = some_pairs(1)
 
 
 def as_matches(pair, cameras=True):
-    """A pair as a source reads it."""
+    """Return a pair in the form in which a source reads it."""
     points1, points2 = (points.astype(np.float32) for points in (pair.points1, pair.points2))
     if cameras:
         points1 = pair.camera1.undistort_pixels(points1.astype(float))
@@ -36,7 +36,8 @@ def as_matches(pair, cameras=True):
 def test_mirrored_images_have_no_geometry(cameras):
     plane = make_plane(400, 0.2, seed=2)
     pair = make_pair(400, 0.3, seed=2)
-    pair = replace(pair, points1=plane.points1, points2=plane.points2)  # neighbours in the image are so in space
+    # On a plane, neighbours in the image are neighbours in space.
+    pair = replace(pair, points1=plane.points1, points2=plane.points2)
     assert verify_pair(as_matches(pair, cameras), VerificationOptions()).config != Config.DEGENERATE
     mirrored = replace(pair, points2=[pair.camera2.width - 1, 0] + pair.points2 * [-1, 1])
     found = verify_pair(as_matches(mirrored, cameras), VerificationOptions())
@@ -44,25 +45,25 @@ def test_mirrored_images_have_no_geometry(cameras):
 
 
 @pytest.mark.parametrize("distorted", [False, True])
-def test_planes_are_told_apart(rng, distorted):
+def test_planes_are_recognised(rng, distorted):
     camera = Camera("RADIAL", (900, 512, 384, -0.1, 0.02), 1024, 768) if distorted else PAIRS[0].camera1
     rays1 = camera.pixels_to_rays(rng.uniform((50, 50), (970, 710), (300, 2)))
     R, t = rotation_from_vector([0.05, -0.1, 0.02]), np.array([0.4, 0.1, 0.05])
-    normal = np.array([0.2, -0.1, 1.0]) / 4  # of the plane, over its distance
+    normal = np.array([0.2, -0.1, 1.0]) / 4  # normal of the plane divided by its distance
     moved = homogeneous(rays1) @ (R + np.outer(t, normal)).T
     points1, points2 = camera.rays_to_pixels(rays1), camera.rays_to_pixels(moved[:, :2] / moved[:, 2:])
     points1, points2 = (points + rng.normal(size=points.shape) * 0.3 for points in (points1, points2))
     plane = replace(PAIRS[0], points1=points1, points2=points2, camera1=camera, camera2=camera)
     found = verify_pair(as_matches(plane), VerificationOptions())
     assert found.config == Config.PLANAR
-    assert pose_error_deg(found.R, found.t, R, t) < 10  # from noisy matches of one plane no better
+    assert pose_error_deg(found.R, found.t, R, t) < 10  # noisy matches of one plane allow no better pose
     expected = camera.K @ (R + np.outer(t, normal)) @ np.linalg.inv(camera.K)
     np.testing.assert_allclose(found.H / found.H[2, 2], expected / expected[2, 2], rtol=0.05, atol=2)
     if not distorted:
         assert verify_pair(as_matches(plane, cameras=False), VerificationOptions()).config == Config.PLANAR_OR_PANORAMIC
 
 
-def test_rotations_are_told_apart(rng):
+def test_rotations_are_recognised(rng):
     camera = PAIRS[0].camera1
     points1 = rng.uniform((100, 100), (900, 650), (300, 2))
     R = rotation_from_vector([0.02, 0.1, -0.05])
@@ -98,7 +99,7 @@ def test_seeds_depend_on_the_run_and_on_both_names():
 
 @pytest.mark.parametrize("cameras", [True, False])
 def test_wrong_pairs_are_degenerate_if_the_focal_lengths_are_known(rng, cameras):
-    """Among many wrong matches, enough agree with some pose by chance; without cameras confidence says less."""
+    """Of many wrong matches, enough agree with some pose by chance. Without cameras, the confidence is less useful."""
     points1, points2 = rng.uniform((0, 0), (1024, 768), (2, 2000, 2))
     pair = as_matches(replace(PAIRS[0], points1=points1, points2=points2), cameras)
     found = verify_pair(pair, VerificationOptions())

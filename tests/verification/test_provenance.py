@@ -1,4 +1,4 @@
-"""What geometries were verified with is stored with them, and a change is noticed and said."""
+"""The settings of a verification are stored with the geometries, and a change of settings is reported."""
 
 import pycolmap
 import pytest
@@ -33,7 +33,7 @@ def test_settings_differ_by_name():
         (lambda path: main(["verify", str(path)]), ""),
     ],
 )
-def test_pairs_that_were_verified_before_are_told_of(database, capsys, prepare, expected):
+def test_pairs_that_were_verified_before_are_reported(database, capsys, prepare, expected):
     prepare(database)
     capsys.readouterr()
     assert main(["verify", str(database)]) == 0
@@ -44,7 +44,7 @@ def test_pairs_that_were_verified_before_are_told_of(database, capsys, prepare, 
     assert "Verified 6 pairs" in capsys.readouterr().out
 
 
-def test_a_run_that_goes_on_with_other_settings_says_so(database, capsys):
+def test_a_run_that_resumes_with_other_settings_reports_it(database, capsys):
     assert main(["verify", str(database)]) == 0
     execute(database, "DELETE FROM two_view_geometries WHERE pair_id = ?", pair_id(2))
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""A record that cannot be used costs its pairs: they are skipped, reported, and told of by the exit code."""
+"""Pairs of invalid records are skipped and reported, and the exit code shows it."""
 
 import csv
 import re
@@ -46,7 +46,7 @@ def test_a_bad_record_of_a_database_costs_its_pairs(database, tmp_path, capsys, 
     before = read_geometries(database)
     assert main(["verify", str(database), "--strict", "--overwrite"]) == 2
     assert problem in capsys.readouterr().err and read_geometries(database) == before
-    assert main(["verify", str(database)]) == 3, "the others are kept, and this one is tried again"
+    assert main(["verify", str(database)]) == 3, "other pairs are kept, and this one is tried again"
     assert "kept 5 from before" in capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""Databases and files of hloc that somebody made with bad intentions."""
+"""Malicious databases and hloc files."""
 
 import re
 import sqlite3
@@ -139,7 +139,7 @@ HOSTILE_SCHEMAS = {
 
 def add_schema(database, commands):
     connection = sqlite3.connect(database)
-    connection.execute("PRAGMA legacy_alter_table = ON")  # which leaves triggers and views as they are
+    connection.execute("PRAGMA legacy_alter_table = ON")  # keeps triggers and views unchanged
     connection.execute("CREATE TABLE IF NOT EXISTS caransac_settings (settings_id INTEGER PRIMARY KEY, settings)")
     if "VIEW caransac" not in str(commands):
         connection.execute(
@@ -180,7 +180,7 @@ def test_names_in_a_file_do_not_steer_the_terminal(database, capsys):
     assert message.count("\n") == 1 and message[:-1].isprintable()
 
 
-def test_a_function_of_the_file_does_not_answer_for_its_schema(database, capsys):
+def test_a_table_named_like_a_pragma_does_not_hide_the_schema(database, capsys):
     execute(database, "CREATE TABLE pragma_table_xinfo (cid, name, type, 'notnull', dflt_value, pk, hidden)")
     add_schema(database, HOSTILE_SCHEMAS["a generated column"])
     assert main(["verify", str(database)]) == 2
@@ -206,7 +206,7 @@ def test_pages_that_are_in_a_table_many_times_are_refused(tmp_path, capsys):
     )
     data = bytearray(path.read_bytes())
     page = (root - 1) * size
-    assert data[page] == 5, "a page of a table that points to others"
+    assert data[page] == 5, "an inner page of the table"
     cells = int.from_bytes(data[page + 3 : page + 5], "big")
     places = [int.from_bytes(data[page + 12 + 2 * i : page + 14 + 2 * i], "big") for i in range(cells)]
     first = data[page + places[0] : page + places[0] + 4]
@@ -248,7 +248,7 @@ def test_settings_are_in_memory_once(database):
         source.close()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 @pytest.mark.parametrize("guarded", [True, False])
 def test_ctrl_c_ends_a_query_that_takes_for_ever(database, guarded):
     program = f"""

@@ -1,4 +1,4 @@
-"""What the tests of the viewer in a real browser share: the report of a pose."""
+"""Fixtures of the viewer tests in a real browser: the report of a pose."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from caransac.viewer import write_report
 
 @pytest.fixture(scope="module")
 def open_report(browser):
-    """Opens a report in a page of its own: ``with open_report(path) as report``."""
+    """Open a report in its own page: ``with open_report(path) as report``."""
     return partial(opened, browser)
 
 
@@ -25,7 +25,7 @@ def pair():
 
 @pytest.fixture(scope="module")
 def pose(pair):
-    """A result whose first round had a model that is seen to differ from the last one's."""
+    """A result whose first round has a model that visibly differs from the last one."""
     found = estimate_all_rounds(pair)
     before, first, *later = found.trace
     R, t = split_pose(first.best)

@@ -1,4 +1,4 @@
-"""The viewer in a real browser: every control works, by pointer, finger and keyboard, on any screen."""
+"""The viewer in a real browser: every control works with mouse, touch and keyboard, on any screen."""
 
 import re
 
@@ -37,7 +37,7 @@ def test_the_charts_are_as_high_as_the_result(open_report, report_path, ratio):
         for name in ("space", "distances"):
             shown = report.page.evaluate("(id) => document.getElementById(id).clientHeight", name)
             assert 270 <= shown <= 500
-            assert report.canvas(name).shape[0] == pytest.approx(ratio * shown, abs=1)  # drawn anew, not stretched
+            assert report.canvas(name).shape[0] == pytest.approx(ratio * shown, abs=1)  # redrawn, not stretched
 
 
 def test_the_tabulator_reaches_every_control(open_report, report_path):

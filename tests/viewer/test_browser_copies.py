@@ -1,4 +1,4 @@
-"""The viewer in a real browser: the result is copied as other programs read it, to the last digit."""
+"""The viewer in a real browser: results are copied in the formats of other programs, with all digits."""
 
 import json
 
@@ -24,7 +24,7 @@ SELECTED = """() => {
 
 
 def copied(report, name):
-    """What a button leaves in the clipboard."""
+    """Click a button and return the clipboard."""
     report.page.get_by_role("button", name=name, exact=True).click()
     report.wait_until("document.getElementById('copied').textContent !== ''")
     text = report.page.evaluate("navigator.clipboard.readText()")
@@ -84,7 +84,7 @@ def test_a_rotation_is_copied_without_a_translation(open_report, tmp_path):
         assert report.page.get_by_role("button", name="COLMAP").is_hidden()
 
 
-def test_without_a_result_there_is_nothing_to_copy(open_report, tmp_path, pair):
+def test_without_a_result_there_are_no_copy_buttons(open_report, tmp_path, pair):
     few = pair.points1[:3], pair.points2[:3]
     failed = caransac.estimate_relative_pose(*few, pair.camera1, pair.camera2)
     path = write_report(tmp_path / "r.html", failed, *few, camera1=pair.camera1, camera2=pair.camera2)
@@ -93,7 +93,7 @@ def test_without_a_result_there_is_nothing_to_copy(open_report, tmp_path, pair):
 
 
 @pytest.mark.parametrize("selection_works", [True, False])
-def test_pages_without_a_clipboard_copy_what_is_selected(open_report, report_path, pose, selection_works):
+def test_pages_without_a_clipboard_copy_the_selection(open_report, report_path, pose, selection_works):
     with open_report(report_path, **CLIPBOARD) as report:
         report.page.evaluate(WITHOUT_CLIPBOARD, selection_works)
         report.page.get_by_role("button", name="JSON").click()

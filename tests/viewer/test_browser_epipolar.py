@@ -1,4 +1,4 @@
-"""The viewer in a real browser: epipolar lines lie where geometry puts them, and bend with the lens."""
+"""The viewer in a real browser: epipolar lines are drawn at the right places, and curved if the lens distorts."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def line_points(line, count=400, size=(1024, 768)):
-    """Points of a line (3,) within an image."""
+    """Return points of a line (3,) within an image."""
     a, b, c = line / np.linalg.norm(line[:2])
     foot = np.array(size) / 2 - (a * size[0] / 2 + b * size[1] / 2 + c) * np.array([a, b])
     points = foot + np.linspace(-1500, 1500, count)[:, None] * np.array([-b, a])
@@ -21,20 +21,20 @@ def line_points(line, count=400, size=(1024, 768)):
 
 
 def off_line(points, distance):
-    """The same points beside their line, on both sides."""
+    """Return the same points moved off their line, on both sides."""
     along = points[-1] - points[0]
     normal = np.array([-along[1], along[0]]) / np.linalg.norm(along)
     return np.vstack([points + distance * normal, points - distance * normal])
 
 
 def sag(points):
-    """Distances (n,) of points to the line from the first to the last: how much a curve is bent."""
+    """Return the distances (n,) of points to the chord from the first to the last: the curvature of a line."""
     chord = np.cross(homogeneous(points[0]), homogeneous(points[-1]))
     return np.abs(homogeneous(points) @ chord) / np.linalg.norm(chord[:2])
 
 
 def assert_line_drawn(report, image, points, avoid):
-    """Points of an image are on a line of the overlay, and those beside it are not; nor those near what to `avoid`."""
+    """Assert that points of an image are on a drawn line and points beside it are not; ignore places near `avoid`."""
     overlay = report.canvas("overlay")
 
     def clear(candidates):
@@ -49,7 +49,7 @@ def assert_line_drawn(report, image, points, avoid):
 
 
 def away_from_match(pair, match, image):
-    """Distance of a pixel to the drawn match, which leaves each image through its edge towards the other one."""
+    """Return a function for the distance of a pixel to the drawn match, which connects both images."""
     ends = np.array([pair.points1[match], pair.points2[match] + (1024 + 20, 0)]) - image * np.array([1024 + 20, 0])
     along = ends[1] - ends[0]
 
@@ -95,7 +95,7 @@ def test_hovering_a_pixel_draws_the_lines_of_its_epipolar_plane(open_report, rep
         assert f"of image {image + 1}" in report.text("readout")
         partner = F @ homogeneous(pixel)
         assert_line_drawn(report, 1 - image, line_points(partner), lambda _: np.inf)
-        # The line through the pixel: every point of it has the same line in the other image.
+        # Every point on the line through the pixel has the same line in the other image.
         epipole = np.linalg.svd(F)[2][2]
         through = line_points(np.cross(epipole, homogeneous(pixel)))
         other = F @ homogeneous(through[0])
@@ -141,7 +141,7 @@ def test_lines_bend_with_the_lens(open_report, tmp_path, pair, lens1, lens2):
     def curve(line, camera):
         a, b, c = line / np.linalg.norm(line[:2])
         rays = -c * np.array([a, b]) + np.linspace(-0.9, 0.9, 400)[:, None] * np.array([-b, a])
-        rays = rays[np.linalg.norm(rays, axis=1) < 0.9]  # before the lens folds
+        rays = rays[np.linalg.norm(rays, axis=1) < 0.9]  # inside the invertible range of the lens
         pixels = camera.rays_to_pixels(rays)
         return pixels[inside(pixels)]
 

@@ -22,7 +22,7 @@ def pair_of(kind):
 
 
 def moved(H, points):
-    """Where a homography puts points (n, 2): (n, 2)."""
+    """Return the positions (n, 2) to which a homography moves points (n, 2)."""
     image = homogeneous(points) @ H.T
     return image[:, :2] / image[:, 2:]
 
@@ -81,7 +81,7 @@ def test_a_pixel_has_its_partner_and_no_line(open_report, plane_report, plane, f
     with open_report(plane_report) as report:
         report.hover(image, pixel)
         shown = re.search(rf"image {2 - image} is at \(([\d.]+), ([\d.]+)\)", report.text("readout"))
-        scale = report.frames()[0]["scale"]  # the pointer stops at whole pixels of the screen
+        scale = report.frames()[0]["scale"]  # the pointer has integer screen coordinates
         np.testing.assert_allclose([float(shown[1]), float(shown[2])], partner, atol=3 / scale)
         overlay = report.canvas("overlay")[..., 3] > 0
         (x, y), (u, v) = report.on_stage(image, pixel), report.on_stage(1 - image, partner)
@@ -91,7 +91,7 @@ def test_a_pixel_has_its_partner_and_no_line(open_report, plane_report, plane, f
         assert overlay[round(v) - 3 : round(v) + 3, round(u) - 3 : round(u) + 3].any()
 
 
-def test_a_match_shows_where_the_homography_puts_its_ends(open_report, plane_report, plane, found):
+def test_a_match_shows_the_positions_by_the_homography(open_report, plane_report, plane, found):
     wrong = ~found.inliers & inside(plane.points1, SIZE) & inside(plane.points2, SIZE)
     forth, back = moved(found.H, plane.points1), moved(np.linalg.inv(found.H), plane.points2)
     wrong &= inside(forth, SIZE) & inside(back, SIZE) & (lonely(plane.points1) > 25)
@@ -157,10 +157,10 @@ def test_partners_bend_with_the_lens(open_report, tmp_path):
         assert np.median(np.linalg.norm(np.array(shown, float) - expected, axis=1)) < 0.5
         assert np.median(np.linalg.norm(np.array(shown, float) - points2[geometry.inliers], axis=1)) < 2
         content = report.page.evaluate("caransac.rounds[caransac.rounds.length - 1].numInliers")
-        assert content == geometry.num_inliers  # distances are those of the estimation
+        assert content == geometry.num_inliers  # the page uses the same distances as the estimation
 
 
-def test_a_failed_homography_says_so(open_report, tmp_path):
+def test_a_failed_homography_is_reported(open_report, tmp_path):
     points = np.array([[10.0, 10], [20, 20], [30, 30]])
     failed = caransac.estimate_homography(points, points)
     with open_report(write_report(tmp_path / "r.html", failed, points, points)) as report:

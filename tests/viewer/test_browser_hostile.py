@@ -1,4 +1,4 @@
-"""Pages of images with hostile names and EXIF data, in a real browser: names are text, and EXIF data stay outside."""
+"""Pages of images with malicious names and EXIF data, in a real browser: names are text, EXIF data are left out."""
 
 import base64
 import re
@@ -34,7 +34,7 @@ TEXTS = [tag.value for tag in ExifTags.Base if tag.name in ("ImageDescription", 
 
 @pytest.fixture(scope="module")
 def photos():
-    """Two small views of a courtyard, and hostile EXIF data."""
+    """Two small views of a courtyard, and malicious EXIF data."""
     folder = caransac.cli.__path__[0]
     images = [cv2.imread(f"{folder}/courtyard{number}.jpg")[:, :, ::-1] for number in (1, 2)]
     exif = Image.Exif()
@@ -47,7 +47,7 @@ def photos():
     return [Image.fromarray(cv2.resize(image, None, fx=0.5, fy=0.5)) for image in images], exif
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="file names are restricted elsewhere")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems restrict file names")
 @pytest.mark.parametrize("kind", NAMES)
 def test_reports_of_photographs_are_inert(open_report, photos, tmp_path, kind):
     images, exif = photos
@@ -71,7 +71,7 @@ def test_pages_of_localised_images_are_inert(open_report, tmp_path, kind):
 
 
 def check_page(open_report, path, name):
-    """The page shows the name as text, has run nothing of it, and has nothing of the EXIF data in its images."""
+    """Assert that the page shows the name as text and runs no part of it, and that its images have no EXIF data."""
     text = path.read_bytes()
     images = [base64.b64decode(each) for each in re.findall(rb"data:image/jpeg;base64,([\w+/=]+)", text)]
     assert images and not any(words in image for image in images for words in (b"hurt", b"Exif"))

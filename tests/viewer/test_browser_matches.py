@@ -1,4 +1,4 @@
-"""The viewer in a real browser: the matches and the rounds are drawn as they are."""
+"""The viewer in a real browser: matches and rounds are drawn correctly."""
 
 from dataclasses import replace
 
@@ -14,9 +14,9 @@ from caransac.viewer import write_report
 pytestmark = pytest.mark.slow
 
 
-def test_the_matches_are_as_opaque_as_they_are_probable(open_report, report_path, pair, pose):
+def test_the_opacity_of_matches_is_their_probability(open_report, report_path, pair, pose):
     with open_report(report_path) as report:
-        report.press("l")  # points alone, so that one can be looked at
+        report.press("l")  # hides the lines, so that single points are visible
         places = report.on_stage(0, pair.points1)
         free = (lonely(places) > 8) & inside(pair.points1, margin=1)
         for number, seen in enumerate(pose.trace):
@@ -29,7 +29,7 @@ def test_the_matches_are_as_opaque_as_they_are_probable(open_report, report_path
         assert np.all(red > green)
 
 
-def test_points_lie_on_what_they_are_points_of(open_report, tmp_path):
+def test_points_are_drawn_at_their_pixels(open_report, tmp_path):
     image, pixel = np.zeros((24, 32), np.uint8), np.array([20, 10])
     image[pixel[1], pixel[0]] = 255
     found = caransac.estimate_fundamental([pixel], [pixel])
@@ -61,7 +61,7 @@ def test_nothing_lies_over_the_numbers_of_the_images(open_report, tmp_path):
         for frame in report.frames():
             x, y = round(frame["x"]), round(frame["y"])
             assert not drawn[y + 9 : y + 27, x + 13 : x + 23].any()
-            assert drawn[y + 32 : y + 36, x + 9 : x + 27].all()  # below the number as everywhere
+            assert drawn[y + 32 : y + 36, x + 9 : x + 27].all()  # below the number, matches are drawn as usual
 
 
 def test_the_round_slider_and_the_lines_change_the_picture(open_report, report_path):
@@ -91,7 +91,7 @@ def test_few_lines_are_drawn_all_over_the_image_and_more_if_asked_for(open_repor
         assert len(chosen) == 200 == report.page.evaluate("caransac.stage.numLines")
         cells = np.clip(pair.points1[chosen] * 8 // (1024, 768), 0, 7).astype(int) @ (1, 8)
         likely = np.rint(255 * found.probabilities)
-        for cell in range(64):  # of every part the most probable ones, and about as many
+        for cell in range(64):  # every part has its most probable matches, and about equally many
             members = np.flatnonzero(np.clip(pair.points1 * 8 // (1024, 768), 0, 7).astype(int) @ (1, 8) == cell)
             members = members[likely[members] >= 1]
             mine = chosen[cells == cell]
@@ -106,7 +106,7 @@ def test_few_lines_are_drawn_all_over_the_image_and_more_if_asked_for(open_repor
         assert report.page.evaluate("caransac.stage.numLines") > 0
 
 
-def test_the_threshold_hides_what_is_less_probable(open_report, report_path, pair, pose):
+def test_the_threshold_hides_less_probable_matches(open_report, report_path, pair, pose):
     with open_report(report_path) as report:
         report.press("l")
         places = report.on_stage(1, pair.points2)
@@ -130,7 +130,7 @@ def test_a_kept_match_stays_and_is_magnified(open_report, report_path, pair):
         report.settle()
         kept = report.canvas("overlay")
         assert (kept[..., 3] > 0).sum() > 2 * (pointed[..., 3] > 0).sum()
-        # In the middle of the loupe is the point's surrounding, a grey of the shaded image of this report.
+        # The centre of the loupe shows the surroundings of the point, in a grey of the shaded image of this report.
         frame = report.frames()[0]
         radius = 0.17 * frame["height"]
         places = np.array([frame["x"] + radius + 8, frame["height"] - radius - 8]) + 0.4 * radius * np.array(
@@ -161,7 +161,7 @@ def test_eight_thousand_matches_are_drawn_smoothly(open_report, tmp_path):
         assert milliseconds < 400  # without a graphics card, on a busy core
 
 
-def test_the_matches_of_a_rival_can_be_shown_alone(open_report, tmp_path, pair, pose, report_path):
+def test_only_the_matches_of_a_rival_can_be_shown(open_report, tmp_path, pair, pose, report_path):
     with open_report(report_path) as report:
         assert not report.page.locator("#rival").is_visible()
     inliers = np.zeros(len(pair.points1), bool)

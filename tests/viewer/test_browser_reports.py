@@ -1,4 +1,4 @@
-"""The viewer in a real browser: what reports of all kinds of results say."""
+"""The viewer in a real browser: contents of the reports of all kinds of results."""
 
 from dataclasses import replace
 
@@ -54,27 +54,27 @@ def test_summary_of_a_pose(open_report, report_path, pose):
 @pytest.mark.parametrize(
     ("confidence", "text"), [(0.0, "0 %"), (0.001, "< 1 %"), (0.012, "1 %"), (0.996, "> 99 %"), (1.0, "100 %")]
 )
-def test_little_is_not_nothing_and_much_is_not_all(open_report, tmp_path, pair, pose, confidence, text):
+def test_extreme_percentages_are_not_rounded_to_0_or_100(open_report, tmp_path, pair, pose, confidence, text):
     doubted = replace(pose, confidence=confidence)
     with open_report(write_report(tmp_path / "r.html", doubted, pair.points1, pair.points2)) as report:
         assert report.text("hero") == text
         assert f"{text} confident" in report.text("subtitle")
 
 
-def test_an_early_stop_promises_nothing(open_report, tmp_path, pair, pose):
+def test_an_early_stop_is_shown_as_early(open_report, tmp_path, pair, pose):
     early = replace(pose, stop_reason="early_stop")
     with open_report(write_report(tmp_path / "r.html", early, pair.points1, pair.points2)) as report:
         assert report.fact("Stopped") == "early"
 
 
-def test_noise_threshold_and_parallax_are_told(open_report, report_path, pose):
+def test_noise_threshold_and_parallax_are_shown(open_report, report_path, pose):
     with open_report(report_path) as report:
         assert report.fact("Noise") == f"{pose.noise_px:.2f} px"
         assert report.fact("Threshold") == f"{pose.max_error_px:.2f} px"
         assert report.fact("Parallax") == f"{pose.parallax_px:.1f} px"
 
 
-def test_focal_lengths_say_how_sure_they_are(open_report, report_path, tmp_path, pair):
+def test_focal_lengths_are_shown_with_deviations(open_report, report_path, tmp_path, pair):
     with open_report(report_path) as report:
         assert "921.6 px, taken as exact" in report.text("facts")
     size = (1024, 768)
@@ -91,7 +91,7 @@ def test_focal_lengths_say_how_sure_they_are(open_report, report_path, tmp_path,
 
 
 def test_the_scale_of_the_distances_is_not_cut_off(open_report, tmp_path, pair, pose):
-    wide = replace(pose, max_error_px=0.2468)  # 1.23 px at its end
+    wide = replace(pose, max_error_px=0.2468)  # the axis ends at 1.23 px
     with open_report(write_report(tmp_path / "r.html", wide, pair.points1, pair.points2)) as report:
         labels = report.canvas("distances")[-18:, :, 3]
         assert labels[:, -60:].any()

@@ -1,4 +1,4 @@
-"""The viewer in a real browser: the images zoom and move, by wheel, mouse, fingers and keys."""
+"""The viewer in a real browser: images can be zoomed and moved with wheel, mouse, touch and keys."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def zooms(report):
 
 
 def pixel_at(report, image, place):
-    """The pixel (2,) of an image at a place of the page."""
+    """Return the pixel (2,) of an image at a position on the page."""
     origin, one = report.on_page(image, (0, 0)), report.on_page(image, (1, 1))
     return (np.array(place) - origin) / (one - origin)
 
@@ -37,14 +37,14 @@ def test_the_wheel_zooms_about_the_pointer(open_report, report_path):
         report.hover(1, (700, 500))
         page.mouse.wheel(0, -100)
         page.wait_for_timeout(50)
-        assert zooms(report) == [1, 1]  # the page scrolls
+        assert zooms(report) == [1, 1]  # only the page scrolls
         page.keyboard.down("Control")
         page.mouse.wheel(0, -300)
         page.keyboard.up("Control")
         report.wait_until("caransac.stage.frames[1].zoom > 1")
         assert zooms(report)[0] == 1
         np.testing.assert_allclose(pixel_at(report, 1, place), (700, 500), atol=0.5)
-        page.mouse.click(*place)  # whoever uses the images needs no key
+        page.mouse.click(*place)  # after a click on the images, no key is needed
         before = zooms(report)[1]
         page.mouse.wheel(0, -100)
         report.wait_until(f"caransac.stage.frames[1].zoom > {before}")
@@ -53,7 +53,7 @@ def test_the_wheel_zooms_about_the_pointer(open_report, report_path):
         assert zooms(report) == [1, 1]
 
 
-def test_matches_lie_where_the_magnified_image_shows_them(open_report, report_path, pair):
+def test_matches_follow_the_magnified_image(open_report, report_path, pair):
     with open_report(report_path) as report:
         report.press("l")
         report.page.focus("#stage")
@@ -67,15 +67,15 @@ def test_matches_lie_where_the_magnified_image_shows_them(open_report, report_pa
             seen = np.all((places > corner + 30) & (places < corner + size - 2), axis=1) & (lonely(places) > 8)
             assert 10 < seen.sum() < 120
             assert np.all(at(drawn, places[seen])[:, 3] > 60)
-        # The picture has moved with them: its grey rises with x.
+        # The picture has moved with the matches. Its grey level rises with x.
         left, right = (report.frames()[0]["x"] + offset for offset in (3, report.frames()[0]["width"] - 3))
         shown = at(pictures, [(left, 200), (right, 200)])[:, 0]
         columns = (np.array([left, right]) - report.frames()[0]["left"]) / report.frames()[0]["scale"]
         ratio = np.ptp(columns) / 1023
-        assert np.ptp(shown) == pytest.approx(140 * ratio * 0.84, abs=5)  # under the veil
+        assert np.ptp(shown) == pytest.approx(140 * ratio * 0.84, abs=5)  # dimmed by the overlay
 
 
-def test_a_drag_moves_a_magnified_image_and_keeps_nothing(open_report, report_path):
+def test_a_drag_moves_a_magnified_image_and_selects_no_match(open_report, report_path):
     with open_report(report_path) as report:
         page = report.page
         report.page.focus("#stage")
@@ -89,14 +89,14 @@ def test_a_drag_moves_a_magnified_image_and_keeps_nothing(open_report, report_pa
         report.settle()
         np.testing.assert_allclose(pixel_at(report, 0, end), (500, 400), atol=1)
         assert not page.evaluate("caransac.state.pinned")
-        page.mouse.move(*start)  # the button is up
+        page.mouse.move(*start)  # the button is not pressed
         np.testing.assert_allclose(pixel_at(report, 0, end), (500, 400), atol=1)
         page.mouse.click(*start)
         assert page.evaluate("caransac.state.pinned")
 
 
 def press_to_a_match_in_the_middle(report, pair):
-    """The first match, by the arrow keys, that no border keeps from staying in its place."""
+    """Press an arrow key until a match is near the centre of both images. Return it. No border limits its zoom."""
     sizes = [(camera.width, camera.height) for camera in (pair.camera1, pair.camera2)]
     for _ in range(100):
         report.press("ArrowRight")
@@ -117,7 +117,7 @@ def test_the_keys_zoom_about_the_match_that_is_kept(open_report, report_path, pa
             place, frame = report.on_stage(image, points[match]), report.frames()[image]
             assert np.all(np.abs(place - before[image]) < 2)
             assert frame["zoom"] > 3
-        for _ in range(12):  # the view follows
+        for _ in range(12):  # the view follows the match
             report.press("ArrowRight")
             match = report.page.evaluate("caransac.state.focus.match")
             for image, points in enumerate((pair.points1, pair.points2)):
@@ -141,7 +141,7 @@ def test_the_buttons_zoom_and_end_it(open_report, report_path):
         for _ in range(20):
             report.page.get_by_role("button", name="Zoom in").click()
         scale = report.frames()[0]["scale"]
-        assert scale == pytest.approx(12)  # and no more
+        assert scale == pytest.approx(12)  # the maximum
         report.page.get_by_role("button", name="Whole images").click()
         report.settle()
         assert np.array_equal(report.canvas("images"), whole)
@@ -175,8 +175,8 @@ def test_two_fingers_zoom_and_one_moves_on_a_phone(open_report, report_path):
 
 
 @pytest.mark.parametrize(("wanted", "contrast"), [(None, True), (1600, False)])
-def test_full_resolution_is_seen_where_it_is_asked_for(open_report, tmp_path, wanted, contrast):
-    """Columns of two pixels, dark and light in turn, are a grey in an image of a third of the size."""
+def test_full_resolution_is_shown_on_request(open_report, tmp_path, wanted, contrast):
+    """Columns of two pixels, alternately dark and light, become grey in an image of a third of the size."""
     image = np.zeros((3000, 4800), np.uint8)
     image[:, ::4] = image[:, 1::4] = 255
     pixel = [2400.0, 1500.0]

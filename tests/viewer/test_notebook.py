@@ -1,4 +1,4 @@
-"""The report in a notebook: an inline frame of the whole page."""
+"""The report in a notebook: an inline frame with the whole page."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ CAMERAS = {"camera1": PAIR.camera1, "camera2": PAIR.camera2}
 
 
 class Frame(HTMLParser):
-    """The attributes of the first element."""
+    """A parser that keeps the tag and the attributes of the first element."""
 
     def __init__(self, page):
         super().__init__()
@@ -34,7 +34,7 @@ def written(tmp_path, **shown):
     return write_report(tmp_path / "r.html", RESULT, *POINTS, **shown).read_text(encoding="utf-8")
 
 
-def test_the_frame_holds_the_report(tmp_path):
+def test_the_frame_contains_the_report(tmp_path):
     shown = CAMERAS | {"title": 'Mine & "yours" <b>'}
     report = caransac.show(RESULT, *POINTS, height_px=500, **shown)
     assert caransac.show is show and type(report) is InlineReport
@@ -53,7 +53,7 @@ def test_ipython_displays_it_at_once(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     assert caransac.show(RESULT, *POINTS) is None
     assert [type(report) for report in displayed] == [InlineReport]
-    kernel.get_ipython = lambda: None  # imported, but not running
+    kernel.get_ipython = lambda: None  # IPython is imported but not running
     assert type(caransac.show(RESULT, *POINTS)) is InlineReport
 
 

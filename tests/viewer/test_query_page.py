@@ -1,4 +1,4 @@
-"""The page of a localised image: its figures, and what it shows in a browser."""
+"""The page of a localised image: its figures, and its display in a browser."""
 
 import re
 
@@ -19,7 +19,7 @@ def write(folder, camera=None, **given):
     return found, write_query_page(folder / "query.html", "a <b>", found, None, SIZE)
 
 
-def test_lines_lead_to_where_points_are_seen(tmp_path):
+def test_lines_connect_projections_and_keypoints(tmp_path):
     found, path = write(tmp_path)
     text = path.read_text()
     lines = np.array(re.findall(r'd="M([\d.-]+) ([\d.-]+)L([\d.-]+) ([\d.-]+)"', text), float)

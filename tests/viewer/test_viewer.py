@@ -1,4 +1,4 @@
-"""The viewer's file: what is in it is right, and nothing in it can do harm."""
+"""The file of the viewer: its content is right, and it cannot do harm."""
 
 import base64
 import dataclasses
@@ -61,12 +61,13 @@ def test_every_round_has_its_probabilities_matrix_and_distances(tmp_path, pair, 
         assert len(shown["hypotheses"]) == len(seen.models)
         if seen.best is None:
             continue
-        R, t = (pose.R, pose.t) if seen is pose.trace[-1] else split_pose(seen.best)  # the last shows the answer
+        # The last round shows the final answer.
+        R, t = (pose.R, pose.t) if seen is pose.trace[-1] else split_pose(seen.best)
         F = fundamental_from_essential(essential_from_pose(R, t), K1, K2)
         np.testing.assert_allclose(np.reshape(shown["F"], (3, 3)), F / np.linalg.norm(F), atol=1e-12)
-        # With equal cameras of square pixels, the distance between rays is that between pixels.
+        # With equal cameras and square pixels, distances between rays correspond to distances in pixels.
         expected = np.sqrt(sampson_sq(F, pair.points1, pair.points2))
-        distances = unpack(shown["distances"], "<u2") / 256  # in thresholds
+        distances = unpack(shown["distances"], "<u2") / 256  # as a multiple of the threshold
         in_thresholds = expected / pose.max_error_px
         np.testing.assert_allclose(distances, np.minimum(in_thresholds, 65535 / 256), atol=0.51 / 256)
     last = content["rounds"][-1]
@@ -75,7 +76,7 @@ def test_every_round_has_its_probabilities_matrix_and_distances(tmp_path, pair, 
     assert content["estimate"]["R"] == pose.R.ravel().tolist()
 
 
-def test_the_cloud_lies_where_the_matches_are_seen(tmp_path, pair, pose):
+def test_the_3d_points_project_to_their_matches(tmp_path, pair, pose):
     path = write_report(
         tmp_path / "r.html", pose, pair.points1, pair.points2, camera1=pair.camera1, camera2=pair.camera2
     )
@@ -119,7 +120,7 @@ def test_a_fundamental_matrix_needs_no_cameras_and_takes_them(tmp_path, pair):
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
 def test_a_homography_has_transfer_errors_and_no_pose(tmp_path, pair, method):
-    """Half of the squared errors of both ways, in pixels."""
+    """The error is the root of half the sum of the squared errors in both directions, in pixels."""
     H = np.array([[1.1, 0.05, -30], [-0.04, 0.95, 20], [5e-5, -2e-5, 1]])
     points2 = pair.points2.copy()
     points2[:150] = transfer(H, pair.points1[:150]) + np.random.default_rng(0).normal(size=(150, 2))
@@ -167,7 +168,7 @@ def test_hopeless_data_make_a_report_too(tmp_path, pair, count):
         assert content_of(write_report(tmp_path / "r.html", found, points1, points2))["summary"]["success"] is False
 
 
-def test_sizes_come_from_what_is_known(tmp_path, pair, pose):
+def test_sizes_come_from_images_cameras_or_arguments(tmp_path, pair, pose):
     def sizes(**arguments):
         cameras = {"camera1": pair.camera1.K, "camera2": pair.camera2.K} | arguments
         content = content_of(write_report(tmp_path / "r.html", pose, pair.points1, pair.points2, **cameras))
@@ -190,7 +191,7 @@ def test_images_are_embedded_in_their_colours_and_not_too_large(tmp_path, pair, 
         pair.points2,
         camera1=pair.camera1,
         camera2=pair.camera2,
-        image1=image[::-1],  # any strides
+        image1=image[::-1],  # any strides are accepted
         image2=image[..., 0],
     )
     first, second = (image["picture"].removeprefix("data:image/jpeg;base64,") for image in content_of(path)["images"])
@@ -224,7 +225,7 @@ def test_without_opencv_images_are_refused_and_frames_work(tmp_path, pair, pose,
     assert (tmp_path / "r.html").read_bytes() == before
 
 
-def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
+def test_a_lens_in_the_report_has_a_reach(tmp_path, pair, pose):
     coefficients = {"k1": -0.3, "k2": 0.1, "p1": 1e-3, "p2": -2e-3, "k3": 0.02, "d1": 0.01, "d2": 0.03, "d3": 0.04}
     lens = Camera("FULL_OPENCV", (900, 910, 500, 380, *coefficients.values()), 1024, 768)
     absent = {"k4": 0, "sx1": 0, "sy1": 0, "projection": None}
@@ -251,7 +252,7 @@ def test_a_lens_tells_how_far_it_sees(tmp_path, pair, pose):
         ({"max_image_px": 0}, "max_image_px must be"),
     ],
 )
-def test_a_callers_mistake_names_the_argument_and_writes_nothing(tmp_path, pair, pose, wrong, message):
+def test_a_callers_mistake_names_the_argument_and_writes_no_file(tmp_path, pair, pose, wrong, message):
     given = {"points1": pair.points1, "points2": pair.points2, "camera1": pair.camera1, "camera2": pair.camera2}
     with pytest.raises(ValueError, match=message):
         write_report(tmp_path / "r.html", pose, **(given | wrong))
@@ -346,7 +347,7 @@ def test_the_parts_of_the_page_are_in_the_package():
     assert all((folder / name).is_file() for name in ("report.html", "viewer.css"))
 
 
-def test_parts_of_a_pose_and_rivals_are_told(tmp_path, pair):
+def test_parts_of_a_pose_and_rivals_are_shown(tmp_path, pair):
     found = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, options=TRACED)
     rival = caransac.Rival(np.c_[np.eye(3), [1.0, 0, 0]], ~found.inliers, 0.4)
     told = dataclasses.replace(found, rivals=(rival,))
