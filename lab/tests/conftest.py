@@ -1,3 +1,3 @@
-"""What all tests share; tests/fixtures.py has it."""
+"""Fixtures of all tests, from tests/fixtures.py."""
 
 from fixtures import browser, rng  # noqa: F401  # pytest finds fixtures here

@@ -1,4 +1,4 @@
-"""What the lab is made of: layers of its own, and the modules of caransac that it may use."""
+"""Imports of the lab: its layers, and the modules of caransac that it may use."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -11,9 +11,9 @@ import caransac_lab
 
 PACKAGE = Path(caransac_lab.__file__).parent
 FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
-# Bottom to top: a folder imports from itself and from those before it.
+# From bottom to top. A folder imports only from itself and from the folders before it.
 LAYERS = ["synthetic", "render", "datasets", "networks", "training", "bench", "cli"]
-# Modules of caransac that the lab uses beside the public ones: a change there may break the lab, and has to look here.
+# Private modules of caransac that the lab uses. A change of these modules may break the lab.
 PRIVATE = {
     "": "api camera camera_priors cli kernels options results tuning",
     "_support": "arrays batch computed_once files interrupts processes progress sqlite_files untrusted untrusted_h5",
@@ -30,7 +30,7 @@ PRIVATE = {
 
 
 def imports_of(file):
-    """Dotted names that a file imports: modules, and names of packages."""
+    """Yield the dotted names that a file imports: modules, and names in packages."""
     for node in ast.walk(ast.parse((PACKAGE / file).read_text())):
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -58,7 +58,7 @@ def test_imports_form_no_cycle():
 
 
 def module_of(name):
-    """The module of caransac that an imported name is, or is in."""
+    """Return the module of caransac that an imported name is, or that contains it."""
     place = Path(caransac.__file__).parent.joinpath(*name.split(".")[1:])
     return name if place.with_suffix(".py").is_file() or place.is_dir() else name.rpartition(".")[0]
 

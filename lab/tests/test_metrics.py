@@ -1,4 +1,4 @@
-"""Figures of merit against their definitions."""
+"""Figures of merit, compared with their definitions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the tests of the benchmark share."""
+"""Fixtures of the benchmark tests."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from caransac_lab.bench.journal import Journal
 
 
 class SilentObserver:
-    """An observer that nobody asks."""
+    """An observer that ignores everything."""
 
     def begin_stage(self, stage, total):
         pass
@@ -18,7 +18,7 @@ class SilentObserver:
 
 @pytest.fixture
 def run_plan():
-    """Runs a plan with a journal in a folder, and returns its rows."""
+    """Run a plan with a journal in a folder, and return its rows."""
 
     def run(plan, folder, observer=None, workers=1):
         with Journal(folder / "journal.jsonl", {"versions": {}}) as journal:

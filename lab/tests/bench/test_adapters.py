@@ -1,4 +1,4 @@
-"""Every adapter does what it is told: its threshold, its iterations and its seed take effect."""
+"""Every adapter obeys its settings: threshold, iterations and seed have an effect."""
 
 from dataclasses import replace
 
@@ -19,14 +19,14 @@ CASES = [
     for estimator in ESTIMATORS.values()
     for problem in estimator.problems
     if estimator.module != "caransac" or estimator.name in ("CA-RANSAC", "LM-LO", "LM-LO-U")
-    if (estimator.name, problem) != ("SupeRANSAC", "E")  # has a test of its own
+    if (estimator.name, problem) != ("SupeRANSAC", "E")  # has its own test below
 ]
-# These report no iterations, or report them and may stop early.
+# Peers that report no iterations, or that may stop early.
 PEERS = [case for case in CASES if case.values[0].module not in ("caransac", "poselib", "pysuperansac")]
 
 
 def pairs(count=3, outlier_ratio=0.5, num_points=300):
-    """Pairs without scores, so that no method can tell right from wrong beforehand."""
+    """Create pairs without scores, so that no method can distinguish right matches beforehand."""
     for seed in range(count):
         made = make_pair(num_points, outlier_ratio, noise_px=0.3, seed=seed)
         cameras = made.camera1, made.camera2
@@ -34,9 +34,9 @@ def pairs(count=3, outlier_ratio=0.5, num_points=300):
 
 
 def errors(estimator, problem, given=None, **settings):
-    """Pose errors, clamped at 30 degrees, of an estimator as it is, without the final refinement of the protocol."""
+    """Return pose errors, clamped at 30 degrees, of an estimator without the final refinement of the protocol."""
     if estimator.missing:
-        pytest.skip(estimator.missing)  # a peer without a wheel for this platform; the message names it
+        pytest.skip(estimator.missing)  # the peer has no wheel for this platform; the message names it
     told = RunSettings(**{"max_error_px": estimator.max_error_px, "iterations": 1024} | settings)
     pose_of = pose_of_essential if problem == "E" else pose_of_fundamental
     clamped = []
@@ -52,7 +52,8 @@ def test_threshold_takes_effect(estimator, problem):
     fine = errors(estimator, problem)
     coarse = errors(estimator, problem, max_error_px=100.0)
     assert np.median(fine) < 3
-    if estimator.name.startswith("CA-RANSAC"):  # it measures the noise: a wrong threshold hardly costs accuracy
+    # It measures the noise, so a wrong threshold hardly affects the accuracy.
+    if estimator.name.startswith("CA-RANSAC"):
         assert not np.array_equal(fine, coarse)
     else:
         assert coarse.mean() > 1.5 * fine.mean()
@@ -61,7 +62,7 @@ def test_threshold_takes_effect(estimator, problem):
 @pytest.mark.parametrize(("estimator", "problem"), PEERS)
 def test_iterations_take_effect(estimator, problem):
     hard = list(pairs(outlier_ratio=0.55))
-    tries = 4 if estimator.seeding == "none" else 1  # who takes no seed has bad luck now and then
+    tries = 4 if estimator.seeding == "none" else 1  # without a seed, single runs may fail
     few, many = (
         np.min([errors(estimator, problem, hard, iterations=count) for _ in range(tries)], axis=0)
         for count in (2, 1500)
@@ -91,7 +92,7 @@ def test_own_stopping_and_too_few_matches(estimator, problem):
 @pytest.mark.parametrize(("estimator", "problem"), [case for case in CASES if case.values[0].seeding != "none"])
 def test_seeds_repeat_and_differ(estimator, problem):
     if estimator.missing:
-        pytest.skip(estimator.missing)  # a peer without a wheel for this platform; the message names it
+        pytest.skip(estimator.missing)  # the peer has no wheel for this platform; the message names it
     hard = list(pairs(3, outlier_ratio=0.6))
 
     def found(seed):
@@ -103,7 +104,7 @@ def test_seeds_repeat_and_differ(estimator, problem):
 
 
 def test_superansac_finds_easy_poses():
-    """No more can be asked of pysuperansac 1.0, which at times fails where half of the matches are wrong."""
+    """A weaker test, because pysuperansac 1.0 sometimes fails if half of the matches are wrong."""
     estimator, easy = ESTIMATORS["SupeRANSAC"], list(pairs(5, outlier_ratio=0.2))
     fine = np.median(errors(estimator, "E", easy))
     assert fine < 1
@@ -112,16 +113,16 @@ def test_superansac_finds_easy_poses():
     assert estimator.run(next(pairs(1, num_points=3)), "E", RunSettings()) is None
 
 
-def test_superansac_draws_what_it_is_asked_for():
-    """Its local optimisation finds the model from two hypotheses as well, so that errors do not tell."""
+def test_superansac_draws_the_requested_number_of_samples():
+    """Its local optimisation finds the model even from two hypotheses, so errors do not depend on their number."""
     estimator = ESTIMATORS["SupeRANSAC"]
     if estimator.missing:
-        pytest.skip(estimator.missing)  # as above
+        pytest.skip(estimator.missing)  # the peer has no wheel for this platform
     for wanted in (2, 768):
         assert estimator.run(next(pairs(1)), "F", RunSettings(max_error_px=3.0, iterations=wanted)).iterations == wanted
 
 
-def test_missing_packages_say_what_to_install():
+def test_messages_about_missing_packages_name_the_remedy():
     absent = replace(ESTIMATORS["PoseLib"], module="no_such_module")
     assert "poselib>=2.0.4" in absent.missing
     assert "pip install" in absent.missing

@@ -1,4 +1,4 @@
-"""Plans, and how a benchmark chooses methods, thresholds, hypotheses and pairs."""
+"""Plans, and the choice of methods, thresholds, hypotheses and pairs by a benchmark."""
 
 import json
 from dataclasses import replace
@@ -12,7 +12,7 @@ from caransac_lab.datasets import open_dataset
 
 
 @pytest.mark.slow
-def test_plans_name_what_is_wrong_or_missing():
+def test_errors_of_plans_name_the_wrong_or_missing_value():
     with pytest.raises(ValueError, match=r"'posalib'; did you mean 'PoseLib'"):
         Plan(sources=("synthetic",), methods=("posalib",)).choose_methods()
     with pytest.raises(ValueError, match="no data"):

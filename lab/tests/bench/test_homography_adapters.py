@@ -1,4 +1,4 @@
-"""Every adapter finds a plane, and does what it is told."""
+"""Every adapter finds a plane and obeys its settings."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PEERS = [case for case in ESTIMATORS if case.values[0].module != "caransac"]
 
 
 def planes(inlier_ratio, count=3, num_points=400):
-    """Matches of a plane in no order, so that progressive sampling has no advantage, with ratios that say nothing."""
+    """Create unsorted matches of a plane, so that PROSAC has no advantage. All ratios are equal."""
     for seed in range(count):
         rng = np.random.default_rng(seed)
         points1 = rng.uniform(0, SIZE, (num_points, 2))
@@ -28,9 +28,9 @@ def planes(inlier_ratio, count=3, num_points=400):
 
 
 def errors(estimator, inlier_ratio, **settings):
-    """Corner errors, clamped at 100 px."""
+    """Return corner errors, clamped at 100 px."""
     if estimator.missing:
-        pytest.skip(estimator.missing)  # a peer without a wheel for this platform; the message names it
+        pytest.skip(estimator.missing)  # the peer has no wheel for this platform; the message names it
     told = RunSettings(**{"max_error_px": estimator.max_error_px, "iterations": 1024} | settings)
     return np.array([min(pair.corner_error_px(estimator.run(pair, told)), 100.0) for pair in planes(inlier_ratio)])
 
@@ -53,6 +53,6 @@ def test_iterations_take_effect(estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_too_few_matches_are_a_failure(estimator):
     if estimator.missing:
-        pytest.skip(estimator.missing)  # as above
+        pytest.skip(estimator.missing)  # the peer has no wheel for this platform
     (pair,) = planes(1.0, count=1, num_points=3)
     assert estimator.run(pair, RunSettings(max_error_px=3.0)) is None

@@ -1,4 +1,4 @@
-"""The plots: what is drawn for whom, and that names can be read."""
+"""The plots: their content, and readable labels."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ from caransac_lab.bench.plots import draw_inlier_ratios, draw_points, draw_times
 
 
 def record(method, ms, auc5, bins=(), crashes=0):
-    """What a plot needs of a row of the results."""
+    """Return the entries of a result row that plots need."""
     found = [{"from": low, "to": high, "AUC5": auc5, "count": count} for low, high, count in bins]
     figures = {"AUC5": {"mean": auc5, "std": 0.0}}
     return {"method": method, "ms": ms, "figures": figures, "by_inlier_ratio": found, "crashes": crashes}
@@ -22,7 +22,7 @@ def names_in(figure):
     return [text for text in figure.axes[0].texts if isinstance(text, Annotation)]
 
 
-def test_the_pareto_front_is_what_nothing_beats():
+def test_the_pareto_front_has_the_unbeaten_points():
     assert pareto_front([(2, 5), (1, 3), (3, 4), (2, 6), (4, 7)]) == [(1, 3), (2, 6), (4, 7)]
 
 
@@ -38,7 +38,7 @@ def test_every_point_has_the_name_of_its_method_and_there_are_no_others():
 def test_names_do_not_cover_each_other_nor_points():
     rng = np.random.default_rng(3)
     values = np.stack([rng.uniform(7, 60, 16), rng.uniform(86, 90, 16)], axis=1)
-    values[1] = values[0]  # two methods at the same place
+    values[1] = values[0]  # two methods at the same position
     figure = draw_points([record(f"method {k}", *value) for k, value in enumerate(values)], "ms", "ms", "E")
     figure.draw_without_rendering()
     renderer, axes = figure.canvas.get_renderer(), figure.axes[0]
@@ -53,7 +53,7 @@ def test_names_do_not_cover_each_other_nor_points():
 
 def test_inlier_ratios_come_with_the_number_of_pairs():
     bins = ((0.0, 0.1, 24), (0.3, 0.5, 6))
-    lost = record("B", 1.0, 50.0, ((0.0, 0.1, 30),), crashes=6)  # what crashed has no ratio
+    lost = record("B", 1.0, 50.0, ((0.0, 0.1, 30),), crashes=6)  # crashed runs have no inlier ratio
     figure = draw_inlier_ratios([lost, record("A", 1.0, 60.0, bins)], 2, "E")
     (above,) = figure.axes[0].child_axes
     assert above.get_xticks() == pytest.approx([0.05, 0.4])
@@ -62,7 +62,7 @@ def test_inlier_ratios_come_with_the_number_of_pairs():
 
 
 @pytest.mark.slow
-def test_a_plot_is_saved_twice_and_always_alike(tmp_path):
+def test_plots_are_saved_in_two_formats_and_reproducible(tmp_path):
     for name in ("first", "second"):
         figure = draw_points([record("LM-LO", 7.0, 88.7)], "ms", "ms", "E")
         (tmp_path / name).mkdir()
@@ -83,12 +83,12 @@ def test_logarithmic_axes_have_numbers_in_full():
     (axes,) = figure.axes
     shown = {text.get_text() for text in axes.get_xticklabels(which="both")} - {""}
     assert {"5", "10", "20", "50"} <= shown
-    assert all(float(text) > 0 for text in shown)  # and no powers of ten
+    assert all(float(text) > 0 for text in shown)  # not written as powers of ten
 
 
 @pytest.mark.parametrize("count", [1, 2, 12, 40])
 def test_there_is_room_for_every_legend(count):
-    """Where there was none, matplotlib warned that axes had collapsed, and warnings are errors here."""
+    """Without enough room, matplotlib warns that axes have collapsed, and warnings are errors here."""
     parts = {"parts_ms": dict.fromkeys(PARTS, 1.0)}
     records = [record(f"method {k}", 17.0, 50.0 + k, ((0.2, 0.4, 9),)) | parts for k in range(count)]
     for figure in (draw_times(records, "E"), draw_inlier_ratios(records, 1, "E")):
@@ -102,7 +102,7 @@ def test_there_is_room_for_every_legend(count):
         assert not box.overlaps(axes.get_window_extent(renderer))
 
 
-def test_every_part_of_the_time_has_a_colour_of_its_own():
+def test_every_part_of_the_time_has_its_own_colour():
     figure = draw_times([record("A", 17.0, 50.0) | {"parts_ms": dict.fromkeys(PARTS, 1.0)}], "E")
     colours = [patch.get_facecolor() for container in figure.axes[0].containers for patch in container]
     assert len(colours) == len(PARTS)

@@ -1,4 +1,4 @@
-"""The rules: what a method gets, what is done to its answer, and how its error is measured."""
+"""The rules: input of a method, treatment of its answer, and measurement of its error."""
 
 import sys
 from dataclasses import replace
@@ -95,7 +95,7 @@ def test_failures_count_180_degrees_and_folding_ignores_the_sign():
     assert set(figures) == set(summary.FIGURES)
 
 
-def test_a_peer_that_raises_fails_alone(monkeypatch):
+def test_an_error_of_a_peer_affects_no_other_method(monkeypatch):
     def broken(*_):
         raise RuntimeError("no")
 

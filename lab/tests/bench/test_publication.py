@@ -1,4 +1,4 @@
-"""From outcomes to figures."""
+"""Figures computed from outcomes."""
 
 from caransac_lab.bench import summary
 from caransac_lab.bench.benchmark import TableRow
@@ -6,7 +6,7 @@ from caransac_lab.bench.contract import RunSettings
 from caransac_lab.bench.protocol import BenchMethod, Outcome
 
 
-def test_scenes_count_alike_and_seeds_deviate():
+def test_scenes_have_equal_weight_and_seeds_give_deviations():
     right, wrong = Outcome(status="found", rotation_deg=0.0, translation_deg=0.0), Outcome(status="failed")
     mixed = {("a", str(pair)): right for pair in range(99)} | {("b", "0"): wrong}
     method = BenchMethod("CA-RANSAC", None, "CA-RANSAC")

@@ -1,4 +1,4 @@
-"""Published results: every table is that of its file, files are small, and the driver knows what is made already."""
+"""Published results: tables match their files, files are small, and finished steps are recognised."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not RESULTS.is_dir(), reason="source distributio
 
 
 @pytest.mark.slow
-def test_every_table_is_that_of_its_file():
+def test_every_table_agrees_with_its_file():
     pytest.importorskip("poselib")
     pytest.importorskip("pycolmap")
     pytest.importorskip("torch")
@@ -52,8 +52,8 @@ def test_who_is_ahead_is_named():
 @pytest.mark.parametrize(
     "name", ["absolute", "any_scene", "calibration", "focal", "hostile_databases", "lenses", "photos"]
 )
-def test_labels_are_those_of_rows_that_there_are_and_differ(name):
-    """Tables show words for the short keys of a file; a key that was renamed would silently show itself."""
+def test_labels_belong_to_existing_rows_and_differ(name):
+    """Tables show words instead of the short keys of a file. A renamed key would be shown unchanged."""
     text = json.loads((RESULTS / f"{name}.json").read_text())
 
     def keys(value):
@@ -83,11 +83,11 @@ def test_every_table_is_in_a_document():
     assert shown == set(document_tables.TABLES)
 
 
-def test_results_are_small_and_say_what_made_them():
+def test_results_are_small_and_contain_their_command():
     names = {step.name for step in steps.STEPS}
     lines = 0
     for path in RESULTS.iterdir():
-        assert path.name == "README.md" or path.stem.split("-")[0] in names, f"no step makes {path.name}"
+        assert path.name == "README.md" or path.stem.split("-")[0] in names, f"no step creates {path.name}"
         assert path.suffix in (".json", ".md", ".svg")
         if path.suffix == ".json":
             text = path.read_text()
@@ -99,8 +99,8 @@ def test_results_are_small_and_say_what_made_them():
     assert lines < 8000
 
 
-def test_the_worked_pair_is_as_its_file_says():
-    """On another kind of processor the last digits differ; `caransac-lab study worked_pair` writes the file anew."""
+def test_the_worked_pair_agrees_with_its_file():
+    """The last digits depend on the processor; `caransac-lab study worked_pair` writes the file again."""
     pair = worked_pair.make_worked_pair()
     found, published = (
         worked_pair.describe(pair, worked_pair.estimate(pair)),
@@ -225,7 +225,7 @@ def test_a_changed_tree_is_refused(monkeypatch, capsys):
     assert "not clean:  M src/caransac/options.py" in capsys.readouterr().err
 
 
-def test_orders_that_differ_from_the_papers_are_said():
+def test_orders_that_differ_from_the_papers_are_reported():
     assert paper_rows.verdict(2.0, 1.0, 0.3) == paper_rows.verdict(-2.0, -1.0, 0.3) == "the same"
     assert paper_rows.verdict(2.0, -1.0, 0.3) == "**differs**"
     assert paper_rows.verdict(2.0, -0.2, 0.3) == "too close to say"

@@ -1,4 +1,4 @@
-"""Photographs of planes: the homography is that of the images, and right matches are few."""
+"""Photographs of planes: the homography fits the images, and right matches are few."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ def views():
     return photograph_plane(0, "noise")
 
 
-def test_the_homography_is_that_of_the_images(views):
-    """The second image, carried back by the truth, shows the plane as the first one does, and a pixel off less so."""
+def test_the_homography_maps_one_image_to_the_other(views):
+    """The second image, warped by the true homography, looks like the first one. A shift of a pixel fits worse."""
     cv2 = pytest.importorskip("cv2")
     first, second = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(float) for image in views.images)
     inner = (views.corners - views.corners.mean(axis=0)) * 0.9 + views.corners.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Runs that crash, hang, are interrupted or killed: nothing else is harmed, and nothing is lost."""
+"""Runs that crash, hang, are interrupted or are killed affect no other run and lose no outcome."""
 
 import json
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 class CountingObserver:
-    """An observer that counts, and may interrupt."""
+    """An observer that counts outcomes and may raise an interrupt."""
 
     def __init__(self, interrupt_after=None):
         self.count, self.interrupt_after = 0, interrupt_after
@@ -38,13 +38,13 @@ class CountingObserver:
 
 
 def accuracy(rows, plan):
-    """What must be the same to the digit."""
+    """Return the entries that must be identical in repeated runs."""
     result = collect_results(plan, rows, {}, "")
     return [{name: value for name, value in row.items() if name not in ("ms", "parts_ms")} for row in result["rows"]]
 
 
 def die(pair):
-    """A filter that takes its process along, on some pairs."""
+    """A filter that ends its process for some pairs."""
     if pair.name.endswith("1"):
         os._exit(3)
     return np.ones(len(pair.points1))
@@ -59,7 +59,7 @@ def test_a_peer_that_dies_harms_no_other(tmp_path, run_plan):
 
 
 def hang(pair):
-    """A filter that never ends, on some pairs."""
+    """A filter that hangs for some pairs."""
     if pair.name.endswith("1"):
         time.sleep(1000)
     return np.ones(len(pair.points1))
@@ -74,7 +74,7 @@ def test_a_peer_that_hangs_is_given_up(tmp_path):
             journal,
             workers=1,
             on_outcome=lambda key, outcome: outcomes.update({key[2]: outcome.status}),
-            time_limit_s=5.0,  # far more than the others take, however busy the machine is
+            time_limit_s=5.0,  # much longer than other runs take, even on a busy machine
         )
     assert [outcomes[name] for name in sorted(outcomes)] == ["found", "crashed", "found"]
 
@@ -118,18 +118,18 @@ def test_a_file_that_is_no_journal_is_named(tmp_path, content):
 
 
 def wait_until_gone(group):
-    """Wait for the last process of a group to end: workers must not outlive who started them."""
-    for _ in range(6000):  # two minutes: only a test that fails waits so long
+    """Wait for the last process of a group to end, because workers must not outlive their parent process."""
+    for _ in range(6000):  # two minutes, reached only if the test fails
         try:
             os.killpg(group, 0)
         except ProcessLookupError:
             return
         time.sleep(0.02)
     os.killpg(group, signal.SIGKILL)
-    pytest.fail("workers go on after the run was killed")
+    pytest.fail("workers still run after the run was killed")
 
 
-def test_a_killed_command_goes_on_where_it_stopped(tmp_path):
+def test_a_killed_command_resumes(tmp_path):
     command = [sys.executable, "-m", "caransac_lab", "bench", "synthetic:40", "--methods", "LM-LO", "CA-RANSAC"]
     command += ["--workers", "1", "--timing-pairs", "0", "--out", str(tmp_path / "out")]
     journal = tmp_path / "out" / "journal.jsonl"

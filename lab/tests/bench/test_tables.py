@@ -1,4 +1,4 @@
-"""The tables: what they say, what they mark, and how they fit."""
+"""The tables: content, marked cells, and width."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from caransac_lab.bench.tables import as_markdown, count, fit, make_tables
 
 
 def results(errors, ms=(None, None), scenes=("a",), seeds=1):
-    """Published results of two methods with one error each, in degrees, of every pair, and a time."""
+    """Create published results of two methods. Each has one error in degrees for all pairs, and a time."""
     rows = []
     for name, error, time in zip(("LM-LO", "CA-RANSAC"), errors, ms, strict=True):
         outcome = Outcome(status="found", rotation_deg=error, translation_deg=0.0, ms=time)
@@ -34,7 +34,7 @@ def test_the_best_figures_are_marked_in_either_sense():
     assert not any(cell.best for label in ("method", "hypotheses", "threshold") for cell in column(table, label))
 
 
-def test_figures_that_print_alike_are_equally_good():
+def test_figures_with_equal_text_are_equally_good():
     (table,) = make_tables(results((0.5, 0.5001)))
     assert not any(cell.best for row in table.rows for cell in row)
 
@@ -64,7 +64,7 @@ def test_a_terminal_shows_columns_that_fit(width):
     assert format_markdown(found, width=300) == format_markdown(found)
 
 
-def test_narrow_terminals_keep_what_matters_most():
+def test_narrow_terminals_keep_the_main_columns():
     (table,) = make_tables(results((1.0, 2.0)))
     few = fit(table, 40)
     assert [column.label for column in few.columns[:3]] == ["method", "AUC@5°", "AUC@1°"]

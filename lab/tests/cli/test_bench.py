@@ -1,4 +1,4 @@
-"""``caransac-lab bench``: what it writes, prints and refuses."""
+"""``caransac-lab bench``: its files, its output, and its errors."""
 
 import csv
 import json
@@ -42,7 +42,7 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
 
 
 def test_all_tables_and_figures_of_the_paper_run(tmp_path, monkeypatch, capsys, rng):
-    """Every row of some tables that is installed, on a pair in every layout; `make paper` runs all."""
+    """Runs all installed rows of some tables, on one pair in each layout; `make paper` runs all tables."""
     for name in set(TABLES) - {"table-4", "table-6"}:
         monkeypatch.delitem(TABLES, name)
     pairs = list(make_synthetic(1))
@@ -108,7 +108,8 @@ def test_quick_writes_everything(tmp_path, capsys):
     names = ("LM-LO", "OpenCV USAC_DEFAULT", "CA-RANSAC", "LM-LO 512")
     assert main([*arguments, "--methods", *names, "DEGENSAC", "--workers", "1", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()
-    assert printed.out == (tmp_path / "table.md").read_text()  # alone, so that it can be redirected to a file
+    # Stdout has only the table, so that it can be redirected to a file.
+    assert printed.out == (tmp_path / "table.md").read_text()
     assert "accuracy E, synthetic: 24/24 runs in" in printed.err
     assert str(tmp_path) in printed.err
     result = json.loads((tmp_path / "results.json").read_text())
@@ -130,11 +131,11 @@ def test_quick_writes_everything(tmp_path, capsys):
     assert pictures >= {"curves.png", "pareto.png", "iterations.png", "times.png", "ratios.png", "reliability.png"}
 
 
-def test_a_redirected_table_is_a_table_and_nothing_else(tmp_path):
+def test_redirected_output_contains_only_the_table(tmp_path):
     names = ("OpenCV USAC_DEFAULT", "MAGSAC++", "GC-RANSAC", "COLMAP")  # libraries that may print something themselves
     arguments = ["--quick", "--max-pairs", "1", "--timing-pairs", "0", "--methods", *names, "--out", str(tmp_path)]
     command = [sys.executable, "-m", "caransac_lab", "bench", *arguments]
-    environment = os.environ | {"FORCE_COLOR": "1"}  # makes rich believe in a terminal
+    environment = os.environ | {"FORCE_COLOR": "1"}  # makes rich assume a terminal
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == (tmp_path / "table.md").read_text()
     assert "accuracy E, synthetic: 4/4 runs in" in done.stderr

@@ -32,7 +32,7 @@ def test_help_shows_no_escapes(command, capsys):
         (["bnech"], "bench"),
     ],
 )
-def test_misspelt_words_are_told_which_were_meant(arguments, meant, capsys):
+def test_misspelt_words_get_suggestions(arguments, meant, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
     err = capsys.readouterr().err

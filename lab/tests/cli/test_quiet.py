@@ -1,4 +1,4 @@
-"""``--quiet`` of the commands of the lab: results stay, progress and notes go."""
+"""``--quiet`` of the commands of the lab: it suppresses progress and notes, but not results."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from caransac_lab.cli import main
 
 
 def run(capsys, *arguments):
-    """What a command says with -q, after a check that it says more without."""
+    """Run a command without and with -q. Check that only the first writes to stderr, and return both outputs."""
     assert main([*arguments]) == 0
     loud = capsys.readouterr()
     assert loud.err
@@ -17,14 +17,14 @@ def run(capsys, *arguments):
 
 
 @pytest.mark.slow
-def test_bench_prints_the_table_alone(tmp_path, capsys):
+def test_bench_prints_only_the_table(tmp_path, capsys):
     methods = ("--methods", "LM-LO", "--timing-pairs", "0", "--workers", "1", "--out", str(tmp_path))
     loud, quiet = run(capsys, "bench", "synthetic:1", *methods)
     assert "| LM-LO " in quiet
     assert quiet == loud
 
 
-def test_train_prints_where_the_weights_are(tmp_path, capsys, monkeypatch):
+def test_train_prints_the_path_of_the_weights(tmp_path, capsys, monkeypatch):
     pytest.importorskip("torch", reason="needs torch")
     from caransac_lab.training import trainer
 

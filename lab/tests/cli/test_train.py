@@ -1,4 +1,4 @@
-"""``caransac-lab train``: what it shows while it runs."""
+"""``caransac-lab train``: its output during a run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A tiny folder in the layout of the RANSAC Tutorial 2020."""
+"""Fixture: a small folder in the layout of the RANSAC Tutorial 2020."""
 
 import h5py
 import numpy as np
@@ -9,11 +9,11 @@ from caransac.synthetic import make_pair
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two scenes of three pairs each, the second scene without truth."""
+    """Two scenes of three pairs each; the second scene has no truth."""
     motion, world = make_pair(50, seed=0), make_pair(50, seed=9)
     poses = {
         "a": (world.R, world.t),
-        "b": (motion.R @ world.R, motion.R @ world.t + motion.t),  # so that a-b is the motion
+        "b": (motion.R @ world.R, motion.R @ world.t + motion.t),  # makes the pair a-b equal to the motion
         "c": (np.eye(3), np.zeros(3)),
     }
     for scene in ("alley", "unrelated"):

@@ -1,4 +1,4 @@
-"""Data sets by their place, and synthetic ones."""
+"""Data sets by their location, and synthetic data sets."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from caransac.synthetic import make_pair
 from caransac_lab.datasets import make_synthetic, open_dataset, write_npz
 
 
-def test_synthetic_pairs_depend_on_their_number_alone():
+def test_synthetic_pairs_depend_only_on_their_number():
     few, many = list(make_synthetic(2)), list(make_synthetic(3))
     assert np.array_equal(few[1].points2, many[1].points2)
     assert next(make_synthetic(1, first=1)).name == few[1].name

@@ -11,7 +11,7 @@ from caransac_lab.datasets import Pair, read_npz, write_npz
 
 
 @pytest.mark.parametrize("scored", [True, False])
-def test_npz_files_come_back_as_they_were(tmp_path, scored):
+def test_npz_files_are_read_as_written(tmp_path, scored):
     made = make_pair(30)
     scores = made.scores if scored else None
     features = np.ones((30, 2)) if scored else None

@@ -17,5 +17,5 @@ def test_right_matches_are_near_the_true_geometry_and_in_front_of_both_cameras()
     rays = pair.camera1.pixels_to_rays(pair.points1), pair.camera2.pixels_to_rays(pair.points2)
     ahead = np.all(depths(pair.R, pair.t, *rays) > 0, axis=1)
     assert np.array_equal(pair.right_matches(), near & ahead)
-    assert np.any(near & ~ahead), "some are near by chance"
+    assert np.any(near & ~ahead), "some wrong matches are near by chance"
     assert not replace(pair, R=None, t=None).right_matches().any()

@@ -1,4 +1,4 @@
-"""Lists of pairs in SuperGlue's text form."""
+"""Pair lists in SuperGlue's text format."""
 
 from dataclasses import replace
 
@@ -74,10 +74,10 @@ def test_views_that_are_missing_or_broken_are_named(tmp_path):
 
 
 @pytest.mark.slow
-def test_pair_lists_of_images_are_matched_once_and_go_on_where_they_were(tmp_path, capsys):
+def test_matching_of_pair_lists_resumes_and_happens_once(tmp_path, capsys):
     made = render_pair(seed=4, width=320, height=240)
     for name, image in (("a0", made.image1), ("b0", made.image2), ("a1", made.image1), ("b1", made.image2)):
-        write_image(tmp_path / "scene" / f"{name}.jpg", image)  # the list says .jpg, whatever the quality
+        write_image(tmp_path / "scene" / f"{name}.jpg", image)  # the list contains .jpg; the quality does not matter
     truth = make_pair(30)
     posed = replace(truth, camera1=made.camera, camera2=made.camera, R=made.R, t=made.t)
     path = write_pair_list(tmp_path, [posed, posed])
@@ -107,7 +107,7 @@ def test_pair_lists_of_images_are_matched_once_and_go_on_where_they_were(tmp_pat
     assert "--images: no such folder" in capsys.readouterr().err
 
 
-def test_broken_pair_lists_say_where(tmp_path):
+def test_errors_in_pair_lists_name_the_line(tmp_path):
     path = write_pair_list(tmp_path, [make_pair(30)])
     path.write_text(path.read_text().replace("scene/a0.jpg", "scene/c0.jpg"))
     with pytest.raises(ValueError, match=r"no matches of scene-c0\.jpg/scene-b0\.jpg"):

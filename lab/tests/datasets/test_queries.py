@@ -1,4 +1,4 @@
-"""Queries made of the pairs of a scene."""
+"""Queries made from the pairs of a scene."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def scene(tmp_path, rng):
     return tmp_path / "data", *write_scene(tmp_path / "data" / "place", rng)
 
 
-def test_keypoints_have_points_by_third_images_alone(scene):
+def test_keypoints_get_3d_points_only_from_third_images(scene):
     root, poses, points = scene
     queries = read_queries(root, references=1)
     assert [query.scene for query in queries] == ["place"] * 4 and {query.name for query in queries} == set(poses)

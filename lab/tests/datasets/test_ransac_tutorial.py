@@ -21,7 +21,7 @@ def test_pairs_come_with_their_truth(folder):
     assert np.allclose(pair.camera1.K, truth.camera1.K)
 
 
-def test_the_place_says_what_the_scores_are(folder):
+def test_the_path_selects_the_kind_of_scores(folder):
     ratios, confidences, none = (list(read_ransac_tutorial(f"{folder}{kind}")) for kind in ("", "=confidence", "=none"))
     assert {pair.score_kind for pair in ratios} == {"ratio"}
     assert {pair.score_kind for pair in confidences} == {"confidence"}

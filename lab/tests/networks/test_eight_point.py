@@ -1,4 +1,4 @@
-"""The weighted eight-point algorithm: exact on exact matches, and deaf to matches without weight."""
+"""The weighted eight-point algorithm: exact for exact matches, and independent of matches with weight zero."""
 
 import cv2
 import numpy as np
@@ -11,7 +11,7 @@ from caransac_lab.networks.eight_point import eight_point
 
 @pytest.fixture
 def exact():
-    """A pair without noise and with wrong matches, and its fundamental matrix."""
+    """A pair without noise but with wrong matches, and its fundamental matrix."""
     pair = make_pair(80, outlier_ratio=0.3, noise_px=0.0, seed=4)
     F = fundamental_from_essential(essential_from_pose(pair.R, pair.t), pair.camera1.K, pair.camera2.K)
     return pair, F / np.linalg.norm(F)
@@ -33,6 +33,6 @@ def test_it_agrees_with_opencv_on_noisy_matches():
 
 
 @pytest.mark.parametrize("points", [np.zeros((9, 2)), np.ones((9, 2)), np.arange(18.0).reshape(9, 2)])
-def test_points_that_determine_nothing_give_finite_numbers(points):
+def test_degenerate_points_give_finite_numbers(points):
     assert np.isfinite(eight_point(points, points, np.ones(9))).all()
     assert np.isfinite(eight_point(points, points, np.zeros(9))).all()

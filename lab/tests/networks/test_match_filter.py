@@ -1,4 +1,4 @@
-"""The match filter: its folded normalisation is exact, it knows no order, and it learns."""
+"""The match filter: its folded normalisation is exact, it does not depend on the order of matches, and it learns."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def test_torch_and_numpy_filters_agree(rng, width, count):
     module = FilterModule(width)
     inputs = (rng.normal(size=(count, NUM_INPUTS)) + 1).astype(np.float32)
     if count == 2:
-        inputs[1] = inputs[0]  # no variance at all
+        inputs[1] = inputs[0]  # the inputs have no variance
     judgement = module.to_numpy().judge_inputs(inputs)
     log_odds, features = (tensor.detach().numpy() for tensor in module.judge(torch.from_numpy(inputs)))
     assert np.abs(judgement.features - features).max() < 1e-5
@@ -88,7 +88,7 @@ def test_a_match_is_judged_the_same_wherever_it_stands(rng, module, pair):
     assert np.abs(before.as_features[order] - after.as_features).max() < 1e-5
 
 
-def test_what_unit_the_points_have_does_not_matter(module, pair):
+def test_the_unit_of_the_points_does_not_matter(module, pair):
     moved = replace(pair, points1=3 * pair.points1 - 50, points2=pair.points2 / 7 + 1e3)
     assert np.abs(judge(module.to_numpy(), pair).log_odds - judge(module.to_numpy(), moved).log_odds).max() < 1e-2
 
@@ -121,7 +121,7 @@ def inlier_share(match_filter, pair):
 
 
 def test_a_short_training_raises_the_share_of_right_matches(trained):
-    pairs = [replace(pair, scores=None) for pair in make_synthetic(8)]  # the scores would tell too much
+    pairs = [replace(pair, scores=None) for pair in make_synthetic(8)]  # with scores, the task would be too easy
     filtered = saved_filter(f"mine={trained}")
     assert filtered.weigh == LearnedFilter(str(trained))
     before = np.array([pair.right_matches().mean() for pair in pairs])
@@ -177,7 +177,7 @@ def test_the_shipped_filter_keeps_right_matches():
 
 
 @pytest.mark.parametrize("points", [3.0, {"a": 1}, [[1, 2], [3]]], ids=str)
-def test_points_that_are_none_are_refused_by_name(points):
+def test_invalid_points_are_refused_by_name(points):
     good = np.ones((10, 2))
     for name, given in (("points1", (points, good)), ("points2", (good, points))):
         with pytest.raises(ValueError, match=f"{name} must"):
@@ -187,7 +187,7 @@ def test_points_that_are_none_are_refused_by_name(points):
 
 
 def test_the_package_runs_the_papers_network_with_the_features_of_the_filter():
-    """The network reads 128 features and a residual, which is lifted to 16 numbers, after the lifted score."""
+    """The network reads the lifted score, 128 features, and a residual that is lifted to 16 numbers."""
     weights = find_weights("paper-with-filter")
     network = load_network(weights)
     assert len(network.weights["init.0.weight"]) == 16 + 128 + 16 and network.layout.lifted == 1

@@ -1,4 +1,4 @@
-"""Sample quality: what promising means, and that choosing promising samples pays."""
+"""Sample quality: its definition, and the benefit of choosing promising samples."""
 
 import json
 from itertools import combinations
@@ -32,7 +32,7 @@ from caransac_lab.training.quality_task import QualityModule, good_samples
 pytestmark = pytest.mark.slow
 
 
-def test_the_parts_of_the_geometric_quality_are_what_they_say(rng):
+def test_the_parts_of_the_geometric_quality_match_their_definition(rng):
     points = rng.normal(size=(6, 5, 2))
     for sample, closest, across in zip(points, closest_distance_sq(points), extent_across_sq(points), strict=True):
         assert closest == pytest.approx(min(np.sum((a - b) ** 2) for a, b in combinations(sample, 2)))
@@ -74,7 +74,7 @@ def test_the_best_of_every_few_samples_is_kept(rng, ordered):
 
 
 def share_of_good(example, sampler, count=256):
-    """Share of samples one of whose poses is within ten degrees of the truth."""
+    """Return the share of samples with a pose within ten degrees of the truth."""
     samples = sampler.draw(0, count)
     poses = zip(*five_point_poses(example.rays, samples), strict=True)
     good = {sample for pose, sample in poses if pose_error_deg(*split_pose(pose), example.R, example.t) < 10}
@@ -90,7 +90,7 @@ def test_oversampling_raises_the_share_of_good_samples(name):
         before.append(share_of_good(example, right))
         after.append(share_of_good(example, selective(right, example.problem, 8, load_quality(name))))
     assert np.all(np.array(after) > before)
-    assert 1 - np.mean(after) < 0.7 * (1 - np.mean(before)), "and of bad ones a good part is gone"
+    assert 1 - np.mean(after) < 0.7 * (1 - np.mean(before)), "a large part of the bad samples is removed"
 
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo", "lm-lo-u"])
@@ -106,7 +106,7 @@ def test_every_method_knows_oversampling(method):
         errors.append(pose_error_deg(*pose, pair.R, pair.t))
         matrices.append(estimate_fundamental(*images, *how)[0])
     assert max(errors) < 5
-    assert errors[0] != errors[1] or not np.array_equal(*matrices), "other samples, other answers"
+    assert errors[0] != errors[1] or not np.array_equal(*matrices), "other samples give other answers"
 
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
@@ -164,7 +164,7 @@ def test_good_samples_are_those_with_a_model_near_the_truth():
 
 
 def test_a_short_training_finds_good_samples(tmp_path):
-    """On pairs it has not seen, the trained quality finds more good samples than chance, and the estimator takes it."""
+    """On new pairs, the trained quality finds more good samples than chance, and the estimator accepts it."""
     small = ["--steps=20", "--epoch=20", "--batch=4", "--val-pairs=8", "--width=8", "--learning-rate=1e-2"]
     assert main(["train", "--sample-quality", f"--out={tmp_path}", "--workers=1", *small]) == 0
     weights = tmp_path / "weights.npz"

@@ -1,4 +1,4 @@
-"""Weights of the lab: names are found, and files of another kind are refused."""
+"""Weights of the lab are found by name, and files of another kind are refused."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The courtyard: materials, light and shadow as they must be, and views that know their pose."""
+"""The courtyard: materials, light and shadow are plausible, and matched views give the true pose."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ X, Y, Z = np.eye(3)
 
 
 def plain(corner, axes, lengths):
-    """A surface of one grey without relief."""
+    """Create a surface of one grey level without relief."""
     shape = texture_shape(lengths, FINE_TEXEL)
     grey = Material(np.full((*shape, 3), 0.4, np.float32), np.zeros(shape, np.float32))
     return Surface(np.array(corner, float), np.stack(axes), np.array(lengths), grey)
@@ -43,15 +43,15 @@ def test_a_wall_throws_its_shadow_away_from_the_sun(rng):
     lit, _ = illuminate(rng, [floor, wall])
     alone, _ = illuminate(rng, [floor, plain([9, 9, -9], [X, Y], (0.1, 0.1))])
     darkened = lit.texture[0].mean(axis=2) < 0.85 * alone.texture[0].mean(axis=2)
-    dark = np.argwhere(darkened) * FINE_TEXEL - 3  # where on the floor, in metres
-    tip = -SUN[:2] / SUN[2]  # of the shadow, for a wall of height one
+    dark = np.argwhere(darkened) * FINE_TEXEL - 3  # positions on the floor in metres
+    tip = -SUN[:2] / SUN[2]  # tip of the shadow of a wall of height one
     assert np.all(dark.min(axis=0) > [-0.1, -3.1])
     assert dark[:, 0].max() == pytest.approx(tip[0], abs=0.08)
     assert dark[:, 1].max() == pytest.approx(-2 + tip[1], abs=0.08)
-    assert len(dark) * FINE_TEXEL**2 == pytest.approx(tip[0] * 1.0, rel=0.15)  # a parallelogram
+    assert len(dark) * FINE_TEXEL**2 == pytest.approx(tip[0] * 1.0, rel=0.15)  # the shadow is a parallelogram
 
 
-def test_what_faces_the_sun_is_brighter_than_what_does_not(rng):
+def test_surfaces_that_face_the_sun_are_brighter(rng):
     towards, away = plain([0, 0, 0], [X, Z], (1.0, 1.0)), plain([1, 5, 0], [-X, Z], (1.0, 1.0))
     bright, dark = (face.texture[0].mean() for face in illuminate(rng, [towards, away]))
     assert bright > 1.5 * dark > 0

@@ -1,4 +1,4 @@
-"""The renderer: where a surface point projects to, there is its texture, and image features know the pose."""
+"""The renderer: both views show the same texture at a surface point, and features give the true pose."""
 
 import numpy as np
 import pytest
@@ -41,12 +41,12 @@ def test_a_surface_point_has_the_same_texture_in_both_views(scene):
         return np.abs(bilinear(grey2, projected[seen] + shift) - grey1.ravel()[seen]).mean()
 
     assert disagreement(0.0) < 6
-    for shift in ([0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5]):  # the centre of the top-left pixel is (0, 0), nothing else
+    for shift in ([0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5]):  # a shift of the pixel centre by half a pixel fits worse
         assert disagreement(np.array(shift)) > 1.3 * disagreement(0.0)
 
 
 def test_depth_of_a_floor_is_the_textbook_one(scene):
-    R, t = render.look_at([0.0, -4.0, 0.5], [0.0, 0.0, 0.5])  # level: the horizon is the middle row
+    R, t = render.look_at([0.0, -4.0, 0.5], [0.0, 0.0, 0.5])  # a level camera, so the horizon is the middle row
     depth = render.render_depth(scene[:1], CAMERA, R, t)
     assert np.all(np.isinf(depth[:119]))
     rows = np.arange(170, 240)

@@ -1,4 +1,4 @@
-"""Synthetic planes are what they claim to be."""
+"""Synthetic planes have the requested properties."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def test_right_matches_obey_the_homography(rng, descriptor):
         nearest = np.sort(errors)[:300]
         shares.append(pair.right_matches().mean())
         medians.append(np.median(nearest))
-        # The worst case of noise, octave and tail in both images, where the second image is a little larger.
+        # The worst case of noise, octave and tail in both images; the second image may be slightly larger.
         assert nearest.max() < 2 * 2 * 2**3 * 6 / 1.29 * 2
         assert np.median(errors) > 20
     assert 0.1 < np.median(medians) < 2
@@ -35,7 +35,7 @@ def test_right_matches_have_better_ratios(rng):
 
 @pytest.mark.slow
 def test_no_other_homography_has_more_matches(rng):
-    """Wrong matches that agree are bounded by the right ones: no consensus set but the plane's."""
+    """Coherent wrong matches are fewer than right ones, so the plane has the only large consensus set."""
     cv2 = pytest.importorskip("cv2")
     for _ in range(5):
         pair = random_plane(rng, num_points=1000, inlier_ratio=0.1)
@@ -56,7 +56,7 @@ def test_same_seed_same_pair_and_bad_ratios_raise():
             random_plane(np.random.default_rng(0), num_points=200, inlier_ratio=ratio)
 
 
-def test_the_corner_error_is_that_of_the_corners():
+def test_the_corner_error_is_measured_at_the_corners():
     H = np.array([[1.1, 0.1, 20.0], [-0.05, 0.9, 7.0], [1e-4, 2e-4, 1.0]])
     corners = np.array([[10.0, 10], [90, 10], [90, 60], [10, 60]])
     nothing = np.empty((0, 2))

@@ -1,4 +1,4 @@
-"""Synthetic pairs are what they claim to be."""
+"""Synthetic pairs have the requested properties."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from caransac.geometry import essential_from_pose, fundamental_from_essential, s
 from caransac_lab.synthetic import random_pair, realistic
 from caransac_lab.synthetic.scores import BINARY, ROOTSIFT
 
-SHARE_THAT_STAYS_CLOSE = 8  # the neighbour feature: fraction of a match's neighbours that stay close to it
+SHARE_THAT_STAYS_CLOSE = 8  # index of the feature: share of a match's neighbours that stay close to it
 
 
 def distances_px(pair):
@@ -22,7 +22,7 @@ def test_random_inliers_obey_the_true_geometry(rng):
         pair = random_pair(rng, num_points=400, inlier_ratio=0.5)
         right, wrong = (distances_px(pair)[chosen] for chosen in (pair.inliers, ~pair.inliers))
         medians.append(np.median(right))
-        # Twice the largest noise level at the median; the worst case of octave, tail and both images at most.
+        # The limits are twice the largest noise for the median, and the worst case of octave and tail for the maximum.
         assert medians[-1] < 4
         assert right.max() < 2 * 2**3 * 6 / 1.29 * 2
         assert np.median(wrong) > 5 * medians[-1]
@@ -63,7 +63,7 @@ def test_what_is_not_asked_for_varies_within_its_range(rng):
             assert np.all((points >= 0) & (points <= (camera.width, camera.height)))
 
 
-def test_the_generator_alone_decides():
+def test_pairs_depend_only_on_the_generator():
     first, again, other = (random_pair(np.random.default_rng(seed)) for seed in (5, 5, 6))
     for name in ("points1", "points2", "scores", "R", "t", "inliers"):
         assert np.array_equal(getattr(first, name), getattr(again, name))
@@ -72,7 +72,7 @@ def test_the_generator_alone_decides():
 
 
 @pytest.mark.parametrize(("score_kind", "sign"), [("ratio", 1), ("confidence", -1)])
-def test_scores_tell_right_from_wrong_on_average(rng, score_kind, sign):
+def test_right_matches_have_better_scores_on_average(rng, score_kind, sign):
     pairs = [random_pair(rng, num_points=600, inlier_ratio=0.3, score_kind=score_kind) for _ in range(20)]
     gaps = [sign * (p.scores[~p.inliers].mean() - p.scores[p.inliers].mean()) for p in pairs]
     assert np.mean(gaps) > 0.05
@@ -100,7 +100,7 @@ def test_right_matches_agree_with_their_neighbours_and_some_wrong_ones_too(rng):
     assert 0.01 < np.mean(wrong) < 0.3
 
 
-def test_wrong_matches_share_points_only_where_matches_are_not_mutual(rng, monkeypatch):
+def test_wrong_matches_share_points_only_if_matches_are_not_mutual(rng, monkeypatch):
     for descriptor in (ROOTSIFT, BINARY):
         monkeypatch.setattr(realistic, "DESCRIPTORS", (descriptor,))
         pair = random_pair(rng, num_points=1000, inlier_ratio=0.2)

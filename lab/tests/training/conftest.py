@@ -1,4 +1,4 @@
-"""What tests of training share: a small network, an example, a folder of scenes."""
+"""Fixtures of the training tests: a small network, an example, a folder of scenes."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ def example(rng):
 
 
 def write_scene(folder, pairs, scores, features):
-    """A folder of one scene in the layout of the RANSAC Tutorial 2020, of pairs with their scores and features."""
+    """Write one scene in the layout of the RANSAC Tutorial 2020: pairs with scores and features."""
     keys = [f"a{i}-b{i}" for i in range(len(pairs))]
     tables = {
         "matches": {key: np.c_[pair.points1, pair.points2] for key, pair in zip(keys, pairs, strict=True)},
@@ -49,12 +49,12 @@ def write_scene(folder, pairs, scores, features):
 
 @pytest.fixture
 def scenes(tmp_path, rng):
-    """A folder of one scene of four pairs with three features per match."""
+    """A folder with one scene of four pairs, which have three features per match."""
     pairs = [random_pair(rng, num_points=200, inlier_ratio=0.5) for _ in range(4)]
     return write_scene(tmp_path, pairs, [pair.scores for pair in pairs], [rng.normal(size=(200, 3)) for _ in pairs])
 
 
 @pytest.fixture
 def make_scenes(tmp_path):
-    """Writes such a folder of pairs of one's own: see `write_scene`."""
+    """Return a function that writes a folder of given pairs; see `write_scene`."""
     return partial(write_scene, tmp_path)

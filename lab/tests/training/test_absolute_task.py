@@ -1,4 +1,4 @@
-"""Training for absolute poses: examples, augmentation, gradients, and the whole run."""
+"""Training for absolute poses: examples, augmentation, gradients, and a complete run."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def query(root):
 
 
 @pytest.mark.parametrize("name", ["absolute", "absolute_focal"])
-def test_an_example_is_what_the_loop_solves(query, name, rng):
+def test_an_example_has_the_problem_that_the_loop_solves(query, name, rng):
     example = make_query_example(query, name, rng)
     assert example.problem.traits.confidence == name and example.has_pose
     found = adapt(example.problem, load_network("default"), example.side, example.info, Options())
@@ -78,7 +78,7 @@ def test_gradients_and_evidence(root):
     found = next(found for index in range(20) if (found := worker.evidence(weights, "absolute", index)))
     evidence, right, rotation = found
     assert evidence.shape == (len(EVIDENCE),) and isinstance(right, bool)
-    assert 10 < np.isfinite(evidence).sum() < len(EVIDENCE)  # of two images nothing is measured
+    assert 10 < np.isfinite(evidence).sum() < len(EVIDENCE)  # some evidence exists only for two images
     assert rotation is None
 
 

@@ -13,7 +13,8 @@ def test_logistic_regression_finds_the_log_odds(rng):
     expected = 1 / (1 + np.exp(-log_odds))
     usual = np.all(np.abs((x - fit.mean) / fit.scale) < 2, axis=1)
     assert np.abs(fit.probabilities(x) - expected)[usual].mean() < 0.02
-    for share in np.array_split(np.argsort(fit.probabilities(x)), 10):  # calibrated at every level
+    # Calibrated in every decile of the probabilities.
+    for share in np.array_split(np.argsort(fit.probabilities(x)), 10):
         assert abs(fit.probabilities(x)[share].mean() - y[share].mean()) < 0.05
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: nothing in them is ever run, and what is refused says why."""
+"""Checkpoints: no code in them is run, and refusals give the reason."""
 
 import pickle
 import zipfile
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 class Malicious:
-    """An object whose pickle calls a function when it is read: this one makes a file."""
+    """An object whose pickle calls a function when it is read; the function creates a file."""
 
     def __init__(self, victim):
         self.victim = victim
@@ -42,7 +42,7 @@ def test_a_malicious_file_is_refused_and_runs_nothing(path, tmp_path, write):
         read_checkpoint(path)
     assert not victim.exists()
     torch.load(path, weights_only=False) if write is torch.save else pickle.loads(path.read_bytes())
-    assert victim.exists(), "or this would prove nothing"
+    assert victim.exists(), "without the check, reading runs its code"
 
 
 def test_the_command_line_refuses_it_too(path, tmp_path, capsys):
@@ -55,12 +55,12 @@ def test_the_command_line_refuses_it_too(path, tmp_path, capsys):
 @pytest.mark.parametrize(
     "parts",
     [
-        {"recipe": {"subject": "state"}, "course": {"best_weights": {"alpha": np.ones(1)}}},  # the first version's
+        {"recipe": {"subject": "state"}, "course": {"best_weights": {"alpha": np.ones(1)}}},  # from the first version
         {"recipe": {"subject": "state"}, "state": {}},
         {"recipe": {}},
     ],
 )
-def test_a_run_of_another_version_says_so(path, parts):
+def test_a_checkpoint_of_another_version_is_reported(path, parts):
     torch.save({"network": {}, "optimiser": {}, "schedule": {}, **parts}, path)
     with pytest.raises(ValueError, match=r"checkpoint\.pt is of another version .*: resume it with the version that"):
         read_checkpoint(path)
@@ -83,7 +83,7 @@ def test_what_could_not_be_read_again_is_not_written(path):
 
 @pytest.fixture(scope="module")
 def make_training():
-    """Makes a small training in a folder, whose worker is a thread."""
+    """Return a function that creates a small training run in a folder, with a thread as worker."""
     recipe = Recipe(width=8, batch=2, epoch=1, val_pairs=2)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(worker.start, recipe).result()

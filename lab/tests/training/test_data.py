@@ -1,4 +1,4 @@
-"""Where training pairs come from, and that augmentation keeps their truth."""
+"""Sources of training pairs, and augmentation that keeps their truth."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def test_augmented_pairs_keep_their_truth(rng):
             assert after.mean() == pytest.approx(before.mean(), abs=4 * np.sqrt(0.25 / len(after)))
 
 
-def test_the_source_draws_by_the_generator_alone(rng):
+def test_the_source_depends_only_on_the_generator(rng):
     source = PairSource([synthetic_pair(rng) for _ in range(5)], synthetic_share=0.5)
     first, second = (source.draw(np.random.default_rng(9)) for _ in range(2))
     assert np.array_equal(first.points1, second.points1)

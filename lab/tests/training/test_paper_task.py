@@ -1,4 +1,4 @@
-"""Training as in the paper: pairs as they are, one pixel, its network, and side information of any width."""
+"""Training as in the paper: unchanged pairs, a threshold of one pixel, its network, and any side information."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ def test_a_filter_is_read_as_the_paper_reads_one(scenes, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("told_by", ["feature", "residual"])
 def test_what_features_know_reaches_the_estimate(make_scenes, tmp_path, rng, told_by):
-    """Features tell right matches from wrong ones, as no score does: a short training finds that out."""
+    """Only the features distinguish right matches from wrong ones. A short training run learns this."""
     count = 300
 
     def features_of(pair):

@@ -1,4 +1,4 @@
-"""The loss of a run of the estimator: that what is trained is what runs, and where its gradients go."""
+"""The loss of a run: training computes the same rounds as the estimator, and gradients reach the right parameters."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def shipped():
 @pytest.mark.parametrize("problem_name", ["essential", "fundamental", "homography", "focal"])
 @pytest.mark.parametrize("max_error_px", ["auto", 1.5])
 def test_torch_and_the_compiled_network_run_the_same_rounds(rng, problem_name, max_error_px):
-    """The same samples, models, noise and probabilities in every round: training sees what users get."""
+    """Both have the same samples, models, noise and probabilities in every round."""
     module = shipped()
     while len((pair := synthetic_pair(rng)).points1) > 1500 or pair.right_matches().mean() < 0.3:
         pass
@@ -67,8 +67,8 @@ def test_what_is_recorded_has_gradients_through_all_rounds(network, example):
     assert gradient.abs().max() > 0
 
 
-def test_the_replayed_step_is_that_of_the_refinement(network, example):
-    """One Levenberg-Marquardt step of the kernel, from a little beside the optimum, is the step torch takes."""
+def test_the_replayed_step_equals_a_step_of_the_refinement(network, example):
+    """torch takes the same Levenberg-Marquardt step as the kernel, starting near the optimum."""
     found = run(network, example)
     record, problem = found.rounds[-1], example.problem
     model = problem.model_kernels.retract(found.model, 1e-4 * np.array([1, -2, 1, 3, -1]))
@@ -82,7 +82,7 @@ def test_the_replayed_step_is_that_of_the_refinement(network, example):
 def test_the_pose_loss_moves_only_the_exponent(example):
     network = shipped()
     record = run(network, example).rounds[-1]
-    assert 0 < example.pose_error_deg(record.best) < 30  # beyond, there is nothing to learn from
+    assert 0 < example.pose_error_deg(record.best) < 30  # the loss is clamped at 30 degrees and has no gradient beyond
     pose_loss(network, example, record).backward()
     assert network.alpha.grad is not None and network.alpha.grad != 0
     assert all(p.grad is None for name, p in network.named_parameters() if name != "alpha")
@@ -98,7 +98,7 @@ def test_the_slope_of_the_pose_error(network, example):
     assert rise == pytest.approx(slope @ delta, rel=0.05)
 
 
-def test_replay_gives_gradients_to_every_network_and_its_loss_is_that_of_the_loop(network, example):
+def test_replay_has_the_loss_of_the_loop_and_gradients_for_every_network(network, example):
     network.zero_grad()
     losses = replay(network, example, Options(early_stop=False, seed=3))
     losses.total.backward()
@@ -117,7 +117,7 @@ def test_self_supervision_needs_no_truth(network, example):
 
 @pytest.fixture
 def paper(rng):
-    """The network of the paper, a small one, and an example that it solves."""
+    """A small version of the paper's network, and an example that it solves."""
     torch.manual_seed(2)
     module = StateModule(16, 8, PAPER_LAYOUT)
     while True:

@@ -1,4 +1,4 @@
-"""The state network in torch: the same as in numpy, and its weights."""
+"""The state network in torch gives the same results as in numpy; its weights."""
 
 import numpy as np
 import pytest

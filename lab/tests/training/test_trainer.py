@@ -1,4 +1,4 @@
-"""A whole small run."""
+"""Complete small training runs."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ SMALL = {"width": 8, "batch": 4, "epoch": 12, "val_pairs": 5, "learning_rate": 5
 
 
 class OwnThread(ThreadPoolExecutor):
-    """Takes the place of worker processes, which take longer to start than a small run takes."""
+    """A thread instead of worker processes, whose start takes longer than a small run."""
 
     def __init__(self, _, start, *arguments):
         super().__init__(1, initializer=start, initargs=arguments)
@@ -47,13 +47,13 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path, monkeypatch):
     torch.manual_seed(7)
     state = torch.get_rng_state()
     whole = train(recipe, tmp_path / "whole", steps=24, workers=2, evidence_runs=12, progress=lambda *r: seen.append(r))
-    assert torch.equal(torch.get_rng_state(), state), "the caller's random numbers go on as if nothing had been drawn"
+    assert torch.equal(torch.get_rng_state(), state), "the caller's random numbers are not affected"
     assert {stage for stage, *_ in seen} == {"training", "confidence"}
     with (tmp_path / "whole" / "log.csv").open() as file:
         log = list(csv.DictReader(file))
     assert [row["step"] for row in log] == ["12", "24"]
     assert float(log[1]["val_loss"]) < 0.8 * start_loss(recipe)
-    # stopped half-way, and continued by another number of workers: the same weights to the last bit
+    # A run that is stopped halfway and resumed with another number of workers gives identical weights.
     monkeypatch.setattr("caransac_lab.training.trainer.ProcessPool", OwnThread)
     train(recipe, tmp_path / "halves", steps=14, workers=1, evidence_runs=6)
     with pytest.raises(ValueError, match="holds a training run"):
@@ -94,7 +94,7 @@ def uninterrupted(tmp_path_factory):
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("after", ["gradient", "validate"])
 def test_a_request_to_stop_leaves_a_checkpoint_and_changes_nothing(tmp_path, monkeypatch, uninterrupted, after):
-    """It comes in the middle of a step, or of the validation that is due after one."""
+    """The request comes during a step, or during the validation after a step."""
     recipe, whole = uninterrupted
     calls, method = [], Training._map
 
@@ -118,7 +118,7 @@ def test_a_request_to_stop_leaves_a_checkpoint_and_changes_nothing(tmp_path, mon
 
 
 def start_loss(recipe):
-    """Validation loss of the untrained network."""
+    """Return the validation loss of the untrained network."""
     worker = Worker(recipe)
     torch.manual_seed(recipe.seed)
     weights = StateModule(36, recipe.width).to_weights()

@@ -1,4 +1,4 @@
-"""What worker processes compute of real pairs."""
+"""Computations of worker processes on real pairs."""
 
 import h5py
 import numpy as np

@@ -1,4 +1,4 @@
-"""The ablation covers every tuned number, and the tables of the documents show it."""
+"""The ablation covers every tuned number, and the documents contain its tables."""
 
 from dataclasses import asdict, fields
 

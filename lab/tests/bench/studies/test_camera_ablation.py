@@ -36,7 +36,7 @@ def test_every_task_finds_the_pose_of_an_easy_pair(task):
     assert ("focal" in figures) == (task.endswith("unknown") or task.startswith("uncertain"))
 
 
-def test_differences_are_paired_and_of_what_both_have():
+def test_differences_are_paired_over_common_figures():
     before = [{"auc5": 10.0, "focal": 2.0}, {"auc5": 20.0}]
     after = [{"auc5": 11.0, "focal": 3.0}, {"auc5": 23.0, "focal": 9.0}]
     row = study.compare(before, after, np.array([0.5, 0.5]))

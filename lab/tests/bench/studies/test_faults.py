@@ -1,4 +1,4 @@
-"""Commands in which one call fails, as on a full disk, are continued to the same result, and nothing is lost."""
+"""Commands with one failing call, as on a full disk, resume to the same result without any loss."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The benchmark of homographies: real and made planes, and the tables of a small run."""
+"""The homography benchmark: real and synthetic planes, and the tables of a small run."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def scenes(tmp_path):
-    """Two scenes of real pairs, as far as the benchmark can tell."""
+    """Two scenes of synthetic pairs in the layout of real ones."""
     for number, scene in enumerate(("first", "second")):
         folder = tmp_path / "features" / "val" / scene
         folder.mkdir(parents=True)
@@ -58,7 +58,7 @@ def test_real_and_made_planes(tmp_path, scenes):
     ours = content["methods"]["CA-RANSAC"]["real, features/val"]
     assert ours["above_20_px"] == 0 and ours["max_error_px"] is None
     assert ours["AUC5"] == pytest.approx(sum(ours["parts_AUC5"].values()) / 2, abs=1e-2)
-    if "PoseLib" in content["methods"]:  # real planes are known to a pixel or two
+    if "PoseLib" in content["methods"]:  # the truth of real planes has an error of one or two pixels
         thresholds = {name: row["max_error_px"] for name, row in content["methods"]["PoseLib"].items()}
         assert thresholds["real, features/val"] == 2 != thresholds["synthetic, 1 % right"]
     assert "## Real, features/val" in text and "## Synthetic, 1 % right" in text

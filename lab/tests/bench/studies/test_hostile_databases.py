@@ -1,4 +1,4 @@
-"""The table of hostile databases: some of them, by the command that makes it."""
+"""The table of malicious databases: a few of them, verified by the command of the study."""
 
 import importlib
 import json
@@ -10,7 +10,7 @@ from caransac_lab.cli import main
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="memory is read where Linux has it"),
+    pytest.mark.skipif(sys.platform != "linux", reason="needs /proc of Linux"),
 ]
 
 
@@ -26,7 +26,7 @@ def test_hostile_databases_are_refused_or_their_pairs_skipped(tmp_path):
     assert all(row["megabytes"] < rows["nothing"]["megabytes"] + 30 for row in rows.values())
 
 
-def test_a_run_that_loses_data_is_told():
+def test_a_run_that_loses_data_is_reported():
     pytest.importorskip("pycolmap")
     pytest.importorskip("poselib")
     script = importlib.import_module("caransac_lab.bench.studies.hostile_databases")

@@ -1,4 +1,4 @@
-"""Commands that are interrupted at random moments end soon, say how to continue, and lose nothing."""
+"""Commands that are interrupted at random moments end quickly, explain how to resume, and lose nothing."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-RUNS = 20  # the published table has 200
+RUNS = 20  # number of runs; the published table has 200
 
 
 def test_random_moments(tmp_path):
@@ -38,5 +38,5 @@ def test_random_moments(tmp_path):
     )
     assert [row[0] for row in rows] == ["verify, database", "verify, hloc", "bench", "train"]
     runs, in_time, later, ended_before = (sum(int(row[i]) for row in rows) for i in (1, 2, 3, 4))
-    assert runs == RUNS == in_time + later + ended_before  # later is a matter of who else uses the machine
-    assert ended_before <= RUNS // 2, "most of them are interrupted"
+    assert runs == RUNS == in_time + later + ended_before  # "later" depends on other load of the machine
+    assert ended_before <= RUNS // 2, "most runs are interrupted in time"

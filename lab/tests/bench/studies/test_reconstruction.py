@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(tmp_path, study, *arguments):
-    """What a benchmark of small images writes."""
+    """Run a study on small images. Return the content of its file."""
     out = tmp_path / "result.json"
     command = [sys.executable, "-m", "caransac_lab", "study", study, "--out", out, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

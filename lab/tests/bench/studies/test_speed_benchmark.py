@@ -1,4 +1,4 @@
-"""The benchmark of speed: who leads at which time, what the peers are told, and the tables of a small run."""
+"""The speed benchmark: leaders at each time, settings of the peers, and the tables of a small run."""
 
 import importlib
 import json
@@ -36,7 +36,7 @@ def test_the_lead_is_over_the_best_peer_that_is_as_fast(speed):
     assert "CA-RANSAC 45.0 | COLMAP 44.0 | +1.0" in lines["| 100"]
 
 
-def test_every_method_stops_as_its_label_says(speed):
+def test_every_method_stops_according_to_its_label(speed):
     jobs = {job.method.label: job for job in speed.make_jobs("E")}
     assert jobs["PoseLib"].settings.limits == (100, 10_000)
     assert jobs["PoseLib PROSAC 1024"].settings.limits == (1024, 1024)

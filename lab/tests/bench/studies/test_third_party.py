@@ -1,4 +1,4 @@
-"""Scripts of other projects: only their import is changed, and a project that is not there is left out."""
+"""Scripts of other projects: only their import changes, and missing projects are left out."""
 
 import importlib
 import json
@@ -9,7 +9,7 @@ import pytest
 
 from caransac_lab.cli import main
 
-pytestmark = pytest.mark.slow  # it imports every estimator that there is
+pytestmark = pytest.mark.slow  # imports all installed estimators
 
 SCRIPT = """
 import sys
@@ -53,7 +53,7 @@ def test_a_package_that_a_project_lacks_is_named_with_its_command(tmp_path, monk
         main(["study", "third_party", "--projects", str(tmp_path)])
 
 
-def test_a_script_runs_as_it_is_and_with_ours(third_party, tmp_path):
+def test_a_script_runs_unchanged_and_with_our_import(third_party, tmp_path):
     cv2 = pytest.importorskip("cv2")
     script = tmp_path / "projects" / "opencv" / "samples" / "python" / "find_obj.py"
     script.parent.mkdir(parents=True)
@@ -65,7 +65,7 @@ def test_a_script_runs_as_it_is_and_with_ours(third_party, tmp_path):
     content = json.loads((tmp_path / "out.json").read_text())
     assert [(row["original"], row["ours"]) for row in content["rows"]] == [(40, 40)] * 2
     assert set(content["missing"]) == third_party.PROJECTS.keys() - {"opencv"}
-    assert script.read_text() == SCRIPT, "the project itself stays as it is"
+    assert script.read_text() == SCRIPT, "the project itself is unchanged"
     assert "| OpenCV `find_obj.py --feature=sift` | OpenCV | photographs from above | 1 | inliers | 40 | 40 |" in (
         (tmp_path / "out.md").read_text()
     )
