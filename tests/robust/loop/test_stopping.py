@@ -8,8 +8,11 @@ import pytest
 
 from caransac import Options, Round
 from caransac.robust.loop.stopping import is_settled, round_size, samples_needed
+from caransac.robust.problems import Fundamental, Homography
 
 NUM_POINTS = 40
+POINTS = np.random.default_rng(0).uniform(0, 1000, (NUM_POINTS, 2))
+EPIPOLAR = Fundamental.from_pixels(POINTS, POINTS).with_changes(sample_size=5)
 
 
 def test_samples_needed_is_the_textbook_formula():
@@ -63,16 +66,23 @@ def test_one_round_is_not_enough_however_many_samples_it_had():
 
 def test_a_round_draws_few_samples_if_the_matches_are_probably_right():
     options, prior = Options(), record([], 0)
-    sizes = [round_size(np.full(30, p, np.float32), prior, 5, options) for p in (0.99, 0.9, 0.8, 0.5)]
+    sizes = [round_size(np.full(30, p, np.float32), prior, EPIPOLAR, options) for p in (0.99, 0.9, 0.8, 0.5)]
     needed = options.tuning.sample_margin * samples_needed(0.9, 5, options.success_probability)
     assert sizes[0] < sizes[1] == int(needed) < sizes[2] < sizes[3] == options.samples_per_round
-    assert round_size(np.ones(30, np.float32), prior, 5, options) == options.local_models
-    assert round_size(np.ones(30, np.float32), prior, 5, Options(early_stop=False)) == 256
+    assert round_size(np.ones(30, np.float32), prior, EPIPOLAR, options) == options.local_models
+    assert round_size(np.ones(30, np.float32), prior, EPIPOLAR, Options(early_stop=False)) == 256
+
+
+def test_a_homography_needs_fewer_samples_than_an_essential_matrix_of_as_many_points():
+    likely, options = np.full(30, 0.85, np.float32), Options()
+    planes = Homography.from_pixels(POINTS, POINTS).with_changes(sample_size=5)
+    epipolar, plane = (round_size(likely, record([], 0), problem, options) for problem in (EPIPOLAR, planes))
+    assert options.local_models < plane < epipolar < options.samples_per_round
 
 
 def test_a_round_that_contradicts_the_probabilities_is_followed_by_a_usual_one():
     likely, best = np.full(30, 0.99, np.float32), np.eye(3, 4)
     found = [replace(record(np.arange(40), 30, num_inliers), best=best) for num_inliers in (40, 10)]
-    assert [round_size(likely, each, 5, Options()) for each in found] == [24, 256]
-    assert round_size(likely, record(np.arange(40), 30), 5, Options()) == 256, "no model yet"
-    assert round_size(likely, replace(found[0], num_hypotheses=256), 5, Options()) == 256
+    assert [round_size(likely, each, EPIPOLAR, Options()) for each in found] == [24, 256]
+    assert round_size(likely, record(np.arange(40), 30), EPIPOLAR, Options()) == 256, "no model yet"
+    assert round_size(likely, replace(found[0], num_hypotheses=256), EPIPOLAR, Options()) == 256

@@ -139,7 +139,7 @@ def _choose_draw(problem: Problem, info: MatchInfo, options: Options, draw_step:
     def draw(last: Round) -> Indices:
         first, likely = last.num_hypotheses, last.probabilities if static is None else static
         pool = sampling_pool(likely, problem.sample_size, options.samples_per_round, tuning)
-        num = round_size(likely[pool], last, problem.sample_size, options)
+        num = round_size(likely[pool], last, problem, options)
         num_by_score = 0 if best_first is None else int(by_score * num)
         sampler: Sampler = PoolSampler(pool, problem.sample_size, options.seed)
         sampler = sampler if draw_step is None else draw_step(problem, sampler)

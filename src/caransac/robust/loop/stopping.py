@@ -11,6 +11,7 @@ from caransac.geometry import Floats
 from caransac.kernels import Indices
 from caransac.options import Options
 from caransac.results import Round
+from caransac.robust.problems import Problem
 from caransac.tuning import Tuning
 
 
@@ -24,7 +25,7 @@ def samples_needed(inlier_ratio: float, sample_size: int, success_probability: f
     return math.log(1 - success_probability) / math.log1p(-all_inliers)
 
 
-def round_size(pool: Floats, last: Round, sample_size: int, options: Options) -> int:
+def round_size(pool: Floats, last: Round, problem: Problem, options: Options) -> int:
     """Return how many samples the next round draws: fewer than usual if most matches are right.
 
     The expected inlier ratio is the mean probability of the pool. After the first round it is at most the ratio that
@@ -33,7 +34,7 @@ def round_size(pool: Floats, last: Round, sample_size: int, options: Options) ->
     Args:
         pool: (p,) probabilities of the sampling pool.
         last: the record of the last round.
-        sample_size: points of a sample.
+        problem: the problem of the samples.
         options: see `Options`.
     """
     usual = options.samples_per_round
@@ -42,8 +43,10 @@ def round_size(pool: Floats, last: Round, sample_size: int, options: Options) ->
     ratio = float(pool.mean())
     if last.num_hypotheses > 0:
         ratio = min(ratio, _inlier_ratio(last.samples, last, options.tuning)) if last.best is not None else 0.0
-    needed = samples_needed(ratio, sample_size, options.success_probability)
-    return int(min(max(options.tuning.sample_margin * needed, options.local_models), usual))
+    needed = samples_needed(ratio, problem.sample_size, options.success_probability)
+    # Matches with errors of two dimensions, as those of a homography, fix the model of a sample more precisely.
+    margin = options.tuning.sample_margin / problem.error_dimensions**2
+    return int(min(max(margin * needed, options.local_models), usual))
 
 
 def is_settled(rounds: Sequence[Round], options: Options) -> bool:
