@@ -150,16 +150,19 @@ def test_lenses_that_were_estimated_are_part_of_it():
 
 
 def test_an_undetermined_direction_has_a_deviation_of_about_a_radian(rng):
-    """The camera only rotated."""
+    """The camera only rotated. In one scene of eight, chance matches still seem to determine the direction."""
     R = rotation_from_vector([0.02, 0.1, -0.03])
-    pixels1 = rng.uniform(200, 800, (200, 2))
-    turned = homogeneous(CAMERA.pixels_to_rays(pixels1)) @ R.T
-    pixels2 = CAMERA.rays_to_pixels(turned[:, :2] / turned[:, 2:])
-    points = (pixels + 0.5 * rng.normal(size=(200, 2)) for pixels in (pixels1, pixels2))
-    found = estimate_relative_pose(*points, CAMERA, CAMERA)
-    assert 5 < found.direction_deviation_deg < 82
-    assert found.rotation_deviation_deg < 2
-    assert found.rotation_confidence > 0.8 > 0.5 > found.confidence
+    answers = []
+    for _ in range(9):
+        pixels1 = rng.uniform(200, 800, (200, 2))
+        turned = homogeneous(CAMERA.pixels_to_rays(pixels1)) @ R.T
+        pixels2 = CAMERA.rays_to_pixels(turned[:, :2] / turned[:, 2:])
+        points = (pixels + 0.5 * rng.normal(size=(200, 2)) for pixels in (pixels1, pixels2))
+        answers.append(estimate_relative_pose(*points, CAMERA, CAMERA))
+    assert 5 < np.median([found.direction_deviation_deg for found in answers]) < 82
+    assert max(found.rotation_deviation_deg for found in answers) < 2
+    assert np.median([found.rotation_confidence for found in answers]) > 0.8
+    assert max(found.confidence for found in answers) < 0.5
 
 
 def test_more_matches_give_smaller_deviations():
