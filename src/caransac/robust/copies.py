@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from caransac.kernels import Indices
 from caransac.results import Round
 from caransac.robust.problems import Problem
+from caransac.robust.problems.base import count_distinct
 from caransac.robust.records import Estimate, MatchInfo
 
 
@@ -24,12 +25,10 @@ def find_distinct(
     Return None, None if the share of copies is at most `max_copies`, or if too few matches are distinct for a model.
     """
     points = np.concatenate([problem.points1, problem.points2], axis=1)
-    # Equal matches have equal products with these irrational numbers, other matches hardly ever.
-    keys = points @ np.sqrt([2, 3, 5, 7, 11, 13])[: points.shape[1]]
-    if not problem.sample_size <= len(np.unique(keys)) < (1 - max_copies) * len(keys):
+    if not problem.sample_size <= count_distinct(points) < (1 - max_copies) * len(points):
         return None, None
-    order = np.arange(len(keys)) if info.scores is None else info.order()
-    _, first, place = np.unique(keys[order], return_index=True, return_inverse=True)
+    order = np.arange(len(points)) if info.scores is None else info.order()
+    _, first, place = np.unique(points[order], axis=0, return_index=True, return_inverse=True)
     by_index = np.argsort(order[first])
     place[order] = np.argsort(by_index)[place]
     return order[first][by_index].astype(np.int32), place

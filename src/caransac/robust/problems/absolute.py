@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from math import exp
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from caransac.kernels import (
     pack_space,
     three_point,
 )
-from caransac.robust.problems.base import Problem, Real, Traits, with_intrinsics
+from caransac.robust.problems.base import Problem, Real, Traits, count_distinct, with_intrinsics
 from caransac.robust.problems.focal import precision, solve_in_turns
 from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.relative import CameraPrior
@@ -53,12 +53,14 @@ class Frame:
         """Return the frame of points (n, 3), robust to a few extreme outliers."""
         if len(points) == 0:
             return cls(np.zeros(3), 1.0, np.eye(3))
-        centre = np.median(points, axis=0)
+        middle = len(points) // 2
+        centre = np.partition(points, middle, axis=0)[middle]
         shifted = points - centre
-        distances = np.linalg.norm(shifted, axis=1)
+        squares = np.einsum("ij,ij->i", shifted, shifted)
+        median = math.sqrt(np.partition(squares, middle)[middle])
         # The median times 1.6 is about a root mean square, as for the points of an image.
-        scale = max(1.6 * float(np.median(distances)) / 3**0.5, 1e-9 * max(float(distances.max()), 1e-9))
-        near = shifted[distances < 3.0 * scale] / scale  # outliers must not rotate the axes
+        scale = max(1.6 * median / 3**0.5, 1e-9 * max(math.sqrt(squares.max()), 1e-9))
+        near = shifted[squares < 9.0 * scale * scale] / scale  # outliers must not rotate the axes
         axes = np.linalg.eigh(near.T @ near)[1][:, ::-1].T
         return cls(centre, scale, np.asarray(axes * np.linalg.det(axes)))
 
@@ -117,9 +119,9 @@ class Absolute(Problem):
         super().__init__(correspondences, 1 / camera.mean_focal, usable, LensPrior.of_one(camera))
         self.frame, self.camera = frame, camera
         points = self.points1
-        _, keypoints = np.unique(points[:, 0] + 1j * points[:, 1], return_inverse=True)
-        repeated = self.num_points > 0 and keypoints.max() + 1 < self.num_points
-        self.keypoints: NDArray[np.intp] | None = keypoints if repeated else None
+        self.keypoints: NDArray[np.intp] | None = None
+        if count_distinct(points) < self.num_points:
+            self.keypoints = np.unique(points[:, 0] + 1j * points[:, 1], return_inverse=True)[1]
 
     @classmethod
     def from_pixels(cls, pixels: Array, points3d: Array, camera: Camera) -> Absolute:
@@ -128,11 +130,13 @@ class Absolute(Problem):
         Matches whose pixel has no ray are not usable.
         """
         rays = camera.pixels_to_rays(pixels)
-        usable = np.asarray(np.isfinite(rays).all(axis=1))
-        rays, points3d = rays[usable], points3d[usable]
+        finite, usable = np.isfinite(rays), None
+        if not finite.all():
+            usable = np.asarray(finite.all(axis=1))
+            rays, points3d = rays[usable], points3d[usable]
         frame = Frame.of(points3d)
         kind = AbsoluteFocal if camera.focal_deviation > 0 else Absolute
-        return kind(pack_space(rays, frame.enter(points3d)), frame, camera, None if usable.all() else usable)
+        return kind(pack_space(rays, frame.enter(points3d)), frame, camera, usable)
 
     def subset(self, index: Indices) -> Self:
         """See `Problem.subset`."""
@@ -185,7 +189,7 @@ class Absolute(Problem):
         """Return a model (3, 6) that includes the lens of the problem, and the distorted points."""
         assert self.lens_prior is not None
         bent = with_intrinsics(model).copy()
-        bent[0, 5] = self.lens_prior.k1[0] * exp(2 * bent[0, 4])  # for rays normalised by the focal length of the model
+        bent[0, 5] = self.lens_prior.k1[0] * math.exp(2 * bent[0, 4])  # for rays of the model's focal length
         return bent, self.through((0.0, 0.0)).correspondences
 
     @staticmethod
@@ -193,7 +197,7 @@ class Absolute(Problem):
         """Split a model (3, 6) with a lens into a model without one, and k1: the inverse of `bent`."""
         model = bent.copy()
         model[0, 5] = 0.0
-        return model, float(bent[0, 5]) * exp(-2 * bent[0, 4])
+        return model, float(bent[0, 5]) * math.exp(-2 * bent[0, 4])
 
     @property
     def camera_information(self) -> Array:

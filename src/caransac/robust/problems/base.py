@@ -243,3 +243,10 @@ def intrinsics_of(model: Array, camera: int) -> Array:
 def log_scales_of(model: Array) -> Array:
     """Return a view (2,) of the log_scale of both cameras of a model (3, 6) of `FOCAL_POSES`."""
     return model[0, 4:]
+
+
+def count_distinct(rows: Array) -> int:
+    """Return the number of distinct rows (n, k), k at most 6."""
+    # Equal rows have equal products with these irrational numbers, other rows hardly ever.
+    keys = np.sort(rows @ np.sqrt([2, 3, 5, 7, 11, 13])[: rows.shape[1]])
+    return min(len(keys), 1) + int(np.count_nonzero(keys[1:] != keys[:-1]))
