@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import caransac
+import caransac_lab
 from caransac import _native
 
 tomllib = pytest.importorskip("tomllib", reason="needs tomllib of Python 3.11")
@@ -70,11 +71,23 @@ def test_the_pythons_that_the_metadata_name_have_wheels():
     assert {f"cp{version.replace('.', '')}-*" for version in named} == {wheel for wheel in wheels if "t-" not in wheel}
 
 
-def test_the_version_has_one_place():
+def test_the_version_is_the_same_everywhere():
+    """Every other place takes it from the package."""
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["scikit-build"]["metadata"]["version"]["input"] == "src/caransac/__init__.py"
     assert "version" not in yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert distribution("caransac").version == caransac.__version__
+    lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())["project"]
+    (own,) = (each for each in lab["dependencies"] if each.startswith("caransac["))
+    (newest, *_) = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    found = {
+        "the lab": lab["version"],
+        "the module of the lab": caransac_lab.__version__,
+        "the requirement of the lab": own.partition("==")[2],
+        "the recipe": yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())["context"]["version"],
+        "the changelog": re.fullmatch(r"(\S+) \(\d{4}-\d\d-\d\d\)", newest)[1],
+        "the installed package": distribution("caransac").version,
+    }
+    assert found == dict.fromkeys(found, caransac.__version__)
 
 
 def test_the_address_of_the_project_is_the_same_everywhere():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from caransac._public import *  # noqa: F403  # type checkers see what is loaded on demand
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Modules of 0.2 that are in the lab now; the message about them is removed in 0.4.
 _IN_LAB = ("bench", "datasets", "filter", "metrics", "render", "training")
