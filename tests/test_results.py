@@ -213,7 +213,7 @@ def test_files_without_a_result_are_named(results, tmp_path):
         with pytest.raises(ValueError, match=r"r\.json"):
             caransac.load_result(path)
     path.write_text(json.dumps(results["any"].to_dict()))
-    with pytest.raises(ValueError, match=r"points1 is missing; to_dict\(full=True\) and save\(\) keep it"):
+    with pytest.raises(ValueError, match=r"points1 is missing; to_dict\(full=True\) and save\(\) include it"):
         caransac.load_result(path)
 
 

@@ -46,14 +46,14 @@ SHORTEST, LONGEST = 1e-6, 1e9  # limits of lengths in pixels; squares far outsid
 DEVIATIONS = "focal_deviation", "distortion_deviation"  # fields that state the uncertainty of a camera
 # COLMAP's other camera models, and why they are refused.
 REFUSED = {
-    "EQUIRECTANGULAR": "it sees all around; give its rays to caransac.estimate_relative_pose_from_rays",
+    "EQUIRECTANGULAR": "it is panoramic; pass its rays to caransac.estimate_relative_pose_from_rays",
     "RAD_TAN_THIN_PRISM_FISHEYE": "its prism has further terms; undistort the points with pycolmap.Camera.cam_from_img",
 }
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A camera in COLMAP's terms.
+    """A camera with a model and parameters of COLMAP.
 
     Attributes:
         model: one of SIMPLE_PINHOLE, PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, FULL_OPENCV, or one of the fisheye models
@@ -98,7 +98,9 @@ class Camera:
         if shorter <= 0:
             raise ValueError("params must have a positive focal length")
         if shorter < SHORTEST or max(map(abs, params)) > LONGEST:
-            raise ValueError(f"params must have a focal length from {SHORTEST:g} and no number beyond {LONGEST:g}")
+            raise ValueError(
+                f"params must have a focal length of {SHORTEST:g} or more and no number beyond {LONGEST:g}"
+            )
         for name in ("width", "height"):
             object.__setattr__(self, name, _as_pixels(getattr(self, name), name))
         check_deviation(self.focal_deviation)
@@ -137,7 +139,7 @@ class Camera:
     def from_opencv(cls, K: ArrayLike, distortion: ArrayLike | None) -> Camera:
         """Return the camera of a 3x3 calibration matrix and OpenCV's distortion coefficients.
 
-        The coefficients are (k1, k2, p1, p2[, k3[, k4, k5, k6]]). None, or an empty array, means a perfect lens.
+        The coefficients are (k1, k2, p1, p2[, k3[, k4, k5, k6]]). None, or an empty array, means no distortion.
         OpenCV's longer lists of 12 and 14 add thin prisms and tilted sensors; these extra coefficients must be zero.
         For the coefficients of cv2.fisheye, use the model OPENCV_FISHEYE.
         """
@@ -147,7 +149,7 @@ class Camera:
             raise ValueError(f"distortion must have 4, 5, 8, 12 or 14 coefficients, got {k.size}")
         if np.any(k[8:]):
             raise ValueError(
-                "distortion: thin prisms and tilted sensors are not supported; undistort the points before, with "
+                "distortion: thin prisms and tilted sensors are not supported; undistort the points first, with "
                 "cv2.undistortPoints(points, cameraMatrix, distCoeffs, P=cameraMatrix)"
             )
         return cls("FULL_OPENCV", (*pinhole.params, *k[:8], *np.zeros(8 - k[:8].size)))
@@ -204,13 +206,13 @@ class Camera:
             width, height = (int(n) for n in front[1].lower().split("x")) if len(front) == 2 else (0, 0)
         except ValueError as error:
             raise ValueError(
-                f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params, with ±5% "
-                "behind it if the focal length is uncertain, and ;k1±0.02 if the lens is uncertain"
+                f"camera {text!r} is not of the form f,cx,cy or fx,fy,cx,cy or MODEL:WIDTHxHEIGHT:params, followed "
+                "by ±5% if the focal length is uncertain, and by ;k1±0.02 if the lens is uncertain"
             ) from error
         plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
         if not front and len(params) not in plain:
             raise ValueError(
-                f"camera {text!r} has {len(params)} numbers; want f,cx,cy or fx,fy,cx,cy, or name its model"
+                f"camera {text!r} has {len(params)} numbers; expected f,cx,cy or fx,fy,cx,cy, or a model in front"
             )
         try:
             camera = cls(front[0].upper() if front else plain[len(params)], params, width, height, deviation)
@@ -323,7 +325,7 @@ class Camera:
     def with_lens(self, k1: float, deviation: float) -> Camera:
         """Return the camera with another k1 of this deviation: SIMPLE_RADIAL, or OPENCV if fx and fy differ."""
         if not self.is_simple:
-            raise ValueError(f"k1 of this {self.model} is not all of its lens")
+            raise ValueError(f"the lens of this {self.model} has other coefficients than k1")
         fx, fy, cx, cy = self.intrinsics
         model, params = ("SIMPLE_RADIAL", (fx, cx, cy, k1)) if fx == fy else ("OPENCV", (fx, fy, cx, cy, k1, 0, 0, 0))
         if is_real(deviation) and deviation > 0:
@@ -340,7 +342,7 @@ class Camera:
         return Camera(self.model, params, self.width, self.height, deviation, self.distortion_deviation)
 
     def undistort_pixels(self, points: Array) -> Array:
-        """Return where `pinhole` sees the rays of pixels: (n, 2) -> (n, 2), NaN if a pixel has no ray."""
+        """Remove lens distortion from pixels: (n, 2) -> (n, 2) pixels of `pinhole`, NaN if a pixel has no ray."""
         return self.pinhole.rays_to_pixels(self.pixels_to_rays(points)) if self.is_distorted else points
 
 
@@ -357,7 +359,7 @@ def _centre_place(model: str) -> int:
 def _as_number(value: Any) -> float:
     """Return a number as a float. Raise a TypeError for other types that float() accepts, e.g. bool."""
     if isinstance(value, (bool, np.bool_, str, bytes, np.complexfloating)):
-        raise TypeError(f"{value!r} is no real number")
+        raise TypeError(f"{value!r} is not a real number")
     return float(value)
 
 

@@ -10,13 +10,13 @@ from caransac._support.arrays import is_real, shorten
 # Focal length of an unknown camera, divided by the longer side of the image, and its relative deviation. Phones have
 # 0.7 to 0.85, most other lenses 0.6 to 1.2.
 UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION = 0.85, 0.15
-UNKNOWN_ZOOM_DEVIATION = 0.25  # if two images differ in focal length: one of them may be zoomed
-EXIF_FOCAL_DEVIATION = 0.04  # cameras round the value, focus and crop
-SMALLEST_DEVIATION = 1e-9  # unless exact: estimation divides by its square
+UNKNOWN_ZOOM_DEVIATION = 0.25  # if the focal lengths of two images may differ, because one may be zoomed
+EXIF_FOCAL_DEVIATION = 0.04  # cameras round the value; focusing and cropping change it
+SMALLEST_DEVIATION = 1e-9  # of an uncertain camera; estimation divides by its square
 LARGEST_DEVIATION = 1.0  # for focal lengths (relative) and k1: no knowledge at all
 # Deviation of k1 of an unknown lens. Phones have a k1 of up to 0.02, other cameras of 0.05 to 0.1.
 UNKNOWN_DISTORTION_DEVIATION = 0.05
-IGNORED_DISTORTION_DEVIATION = 0.03  # of k1 of an ordinary lens that the caller gave as a perfect one
+IGNORED_DISTORTION_DEVIATION = 0.03  # of k1 of an ordinary lens that the caller gave as undistorted
 
 
 def check_deviation(deviation: Any, name: str = "focal_deviation") -> None:
@@ -58,7 +58,7 @@ def parse_lens(text: str) -> tuple[float | None, float]:
         raise ValueError("no number")
     k1 = float(front) if front else None
     if not 0 <= deviation <= LARGEST_DEVIATION or (k1 is not None and not isfinite(k1)):
-        raise ValueError("not a number, or beyond what lenses have")
+        raise ValueError("not a number, or too large for a lens")
     return k1, deviation
 
 

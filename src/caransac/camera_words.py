@@ -1,25 +1,25 @@
-"""Cameras in words: one wording for the commands, the viewer and notebooks."""
+"""Descriptions of cameras for the commands, the viewer and notebooks."""
 
 from __future__ import annotations
 
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION
 
-HARDLY_SEEN = 0.6 * UNKNOWN_FOCAL_DEVIATION  # beyond this deviation the matches said little about a focal length
+HARDLY_SEEN = 0.6 * UNKNOWN_FOCAL_DEVIATION  # above this deviation, the matches hardly constrain a focal length
 
 
 def is_hardly_seen(camera: Camera) -> bool:
-    """Return True if the focal length is mostly what is assumed for any camera."""
+    """Return True if the focal length comes mostly from the prior of an unknown camera."""
     return camera.focal_deviation > HARDLY_SEEN
 
 
 def describe_focal(found: Camera, given: Camera | None = None, source: str = "") -> str:
-    """Say how long a focal length is, how sure, how the lens bends, and where all that comes from.
+    """Describe a focal length and k1, their deviations, and their origin.
 
     Args:
         found: the camera of the answer.
         given: the camera before the estimation, or None if it was unknown.
-        source: where the given camera comes from, such as "from EXIF"; empty if nobody says.
+        source: origin of the given camera, such as "from EXIF"; empty if it is not known.
     """
     if found.focal_deviation == 0:
         origin = f"taken as exact, {source}" if source else "taken as exact"
@@ -35,7 +35,7 @@ def describe_focal(found: Camera, given: Camera | None = None, source: str = "")
 
 
 def _numbers(camera: Camera) -> str:
-    """Focal length and k1 with their deviations."""
+    """Return focal length and k1 with their deviations."""
     deviation = f" ± {100 * camera.focal_deviation:.2g} %" if camera.focal_deviation else ""
     bent = camera.distortion_deviation > 0 and camera.k1 != 0
     lens = f", k1 {camera.k1:.3f} ± {camera.distortion_deviation:.2g}" if bent else ""

@@ -50,10 +50,10 @@ def as_camera(value: CameraLike, name: str) -> Camera:
         if isinstance(value, tuple | list) and len(value) == 2:
             return Camera.from_opencv(cast(ArrayLike, value[0]), cast(ArrayLike | None, value[1]))
         if isinstance(value, str):
-            raise ValueError(f"must be a camera, not a text; Camera.from_text({shorten(value)}) may read it")
+            raise ValueError(f"must be a camera, not a text; Camera.from_text({shorten(value)}) may convert it")
         if (shape := as_array(value, "K").shape) != (3, 3):
             raise ValueError(
-                f"K must be 3x3, got shape {shape}. A camera is a caransac.Camera, as of Camera.from_text('f,cx,cy'), "
+                f"K must be 3x3, got shape {shape}. A camera is a caransac.Camera (see Camera.from_text), "
                 "a 3x3 matrix K, a pair (K, distortion coefficients), a dict of model and params, a pycolmap.Camera or "
                 "a poselib.Camera"
             )
@@ -75,6 +75,6 @@ def _described(value: Any) -> Mapping[str, Any] | None:
 def without_size(camera: Camera) -> Camera:
     """Return the camera without its size, which then is not checked.
 
-    Scripts for other libraries pass any width and height.
+    Scripts for other libraries pass arbitrary sizes.
     """
     return replace(camera, width=0, height=0)

@@ -31,7 +31,7 @@ DEFAULT_WEIGHTS = "default"  # the weights in the package that were trained for 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """Options of an estimation. Unknown or misspelt names raise, and so do values out of range.
+    """Options of an estimation. Unknown or misspelt names, and values out of range, raise a ValueError.
 
     Every method uses ``method``, ``rounds``, ``samples_per_round``, ``max_error_px``, ``top_models``, ``early_stop``,
     ``success_probability``, ``max_seconds`` and ``seed``. The descriptions of the other options name the methods that
@@ -53,8 +53,7 @@ class Options:
             "lm-lo" and "lm-lo-u" refine them before they choose the best one.
         local_models: number of models that "ca-ransac" refines in a round, 1 to 1000. It chooses the ``top_models``
             among them.
-        state_update: ablation of "ca-ransac": False never updates the probabilities that come from the side
-            information.
+        state_update: ablation of "ca-ransac": False keeps the probabilities from the side information in all rounds.
         adaptive_sampling: ablation of "ca-ransac": False draws uniformly from the matches with a ratio below 0.8.
         adaptive_refinement: ablation of "ca-ransac": False refines the best model with equal weights on the matches
             within ``max_error_px``.

@@ -66,7 +66,7 @@ def to_plain(value: object) -> Plain:
         return value.to_dict(full=True)
     if is_dataclass(value) and not isinstance(value, type):
         return fields_to_plain(value, full=True)
-    raise TypeError(f"a {type(value).__name__} has no place in a result")
+    raise TypeError(f"a {type(value).__name__} cannot be part of a result")
 
 
 def fields_to_plain(record: Any, *, full: bool) -> dict[str, Plain]:
@@ -84,7 +84,7 @@ def fields_from_plain(kind: type, values: Mapping[str, Any], num_matches: int) -
     for field in fields(kind):
         required = field.default is MISSING and field.default_factory is MISSING
         if field.name not in values and (required or field.metadata.get("full")):
-            also = "; to_dict(full=True) and save() keep it" if field.metadata.get("full") else ""
+            also = "; to_dict(full=True) and save() include it" if field.metadata.get("full") else ""
             raise ValueError(f"{field.name} is missing{also}")
     return _entries({field.name: _hints(kind)[field.name] for field in fields(kind)}, values, num_matches)
 

@@ -56,7 +56,7 @@ class Result:
         num_inliers: number of inliers.
         num_hypotheses: number of minimal samples drawn.
         consensus: sum of the MSAC scores of the given points; 0 without success.
-        probabilities: (N,) probability of each match that it is within one pixel of the true geometry; None from the
+        probabilities: (N,) probability that a match is within one pixel of the true geometry; None from the
             classical methods.
         confidence: probability that the model is right; 0 without success; None from the classical methods. A pose is
             right if its error is below 5°. A fundamental matrix is right if the pose that it implies with the true
@@ -97,7 +97,7 @@ class Result:
     if not TYPE_CHECKING:  # type checkers must still report unknown names
 
         def __getattr__(self, name: str) -> Any:
-            """Assess the result. Python calls this only for attributes that are not there yet."""
+            """Assess the result. Python calls this only for attributes that do not exist yet."""
             # Concurrent threads compute the same values. There is no lock, because a forked process could inherit it.
             if name in self._assessed and (assess := self.__dict__.get("_assess")) is not None:
                 self.__dict__.update(assess())
@@ -131,7 +131,7 @@ class Result:
         """
         check_real(threshold, "threshold", 0, 1)
         if self.confidence is None:
-            raise ValueError("confidence is None, as of classical methods and of rays: check success and num_inliers")
+            raise ValueError("confidence is None for classical methods and for rays: check success and num_inliers")
         return self.success and self.confidence >= threshold
 
     @property
@@ -171,7 +171,7 @@ class Result:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: it contains no result, or a result of another class; the message says why.
+            ValueError: it contains no result, or a result of another class; the message names the error.
         """
         path = as_path(path)
         text = read_text(path)
@@ -264,7 +264,7 @@ class TwoViewResult(PixelResult):
     def points3d(self) -> Points3D | None:
         """Triangulated inliers in the frame of camera 1, with their angles and reprojection errors.
 
-        None if there is no pose, or if the camera only turned.
+        None if there is no pose, or if the camera only rotated.
         """
         if (pose := self._posed_cameras()) is None or getattr(self, "degeneracy", None) == "rotation":
             return None
@@ -402,8 +402,9 @@ class FundamentalResult(TwoViewResult):
         F: (3, 3) matrix of rank two and Frobenius norm one; None without success.
         camera1: camera of image 1 that was estimated with F; None if the image sizes were not given.
         camera2: camera of image 2, like `camera1`.
-        degeneracy: "planar" if a homography (of a plane, or of a camera that only turned) explains the inliers, so that
-            many other F do as well; "rotation" if the cameras estimated with F show a pure rotation; None otherwise.
+        degeneracy: "planar" if a homography (of a plane, or of a camera that only rotated) explains the inliers, so
+            that many other F explain them, too; "rotation" if the cameras estimated with F show a pure rotation; None
+            otherwise.
         rivals: fundamental matrices supported by many outliers of the answer, the strongest first.
     """
 
@@ -491,7 +492,7 @@ def load_result(path: str | Path) -> SomeResult:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it contains no result; the message says why.
+        ValueError: it contains no result; the message names the error.
     """
     found = Result.load(path)
     assert isinstance(found, SomeResult)
@@ -511,7 +512,7 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
     count: Any = values.get("num_matches")
     missing = [name for name in (*found._points, "trace") if name not in values]
     if missing:
-        raise ValueError(f"{missing[0]} is missing; to_dict(full=True) and save() keep it")
+        raise ValueError(f"{missing[0]} is missing; to_dict(full=True) and save() include it")
     rows = [values[name] if isinstance(values[name], list) else () for name in found._points]  # or an empty array
     if not is_integer(count) or any(len(each) != count for each in rows):
         raise ValueError(f"{' and '.join(found._points)} must have num_matches rows, {shorten(count)}")

@@ -104,8 +104,8 @@ def test_tensors_are_drawn(tmp_path):
     [
         (torch.zeros(10, 2, device="meta"), "points1 must be an array: .*meta"),
         (torch.zeros(10, 2).to_sparse(), "points1 must be an array: "),
-        (torch.zeros(10, 2, dtype=torch.complex64), "points1 must hold real numbers, not complex64"),
-        (torch.zeros(10, 2, dtype=torch.bool), "points1 must hold real numbers, not bool"),
+        (torch.zeros(10, 2, dtype=torch.complex64), "points1 must contain real numbers, not complex64"),
+        (torch.zeros(10, 2, dtype=torch.bool), "points1 must contain real numbers, not bool"),
         ([torch.ones(2, requires_grad=True)] * 10, "points1 must be an array: .*grad"),
     ],
     ids=["meta", "sparse", "complex", "bool", "list"],

@@ -217,7 +217,7 @@ def test_a_fundamental_matrix_and_the_cameras_give_the_pose():
 def test_features_must_fit_the_weights(tmp_path):
     pair = make_pair(200, outlier_ratio=0.3, seed=6)
     features = np.ones((200, 3))
-    with pytest.raises(ValueError, match=r"shape \(N, 0\) for weights 'default'.*further numbers about each match"):
+    with pytest.raises(ValueError, match=r"shape \(N, 0\) for weights 'default'.*additional numbers for each match"):
         solve("pose", pair, features=features)
     with pytest.raises(ValueError, match=r"features must have shape \(200, d\).*not keypoints or descriptors"):
         solve("pose", pair, features=features[:10])

@@ -154,7 +154,7 @@ def test_degenerate_matches_stay_degenerate_with_an_initial_model():
         (join_pose(-np.eye(3), np.ones(3)), "initial_model must have a rotation"),
         (join_pose(np.eye(3), np.zeros(3)), "initial_model must have a translation"),
         (POSE * np.nan, "initial_model must not contain NaN"),
-        ("identity", "initial_model must hold real numbers"),
+        ("identity", "initial_model must contain real numbers"),
         ((np.eye(3), np.ones(2)), "initial_model must be a pose"),
     ],
 )

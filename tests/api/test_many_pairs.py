@@ -117,7 +117,7 @@ def test_no_pairs_no_results():
         ),
         (([[0, 0]], [[np.nan, 0]], np.eye(3), np.eye(3)), r"pairs\[3\]: points2 must not contain NaN"),
         (([[0, 0]], [[1, 0]], np.eye(3), np.eye(2)), r"pairs\[3\]: camera2: K must be 3x3"),
-        (([[0, 0]], [[1, 0]], None, np.eye(3)), r"camera1 missing in a tuple; of unknown cameras give image_size1="),
+        (([[0, 0]], [[1, 0]], None, np.eye(3)), r"camera1 missing in a tuple; for unknown cameras, give image_size1="),
         (None, r"pairs\[3\]: points1, points2, camera1, camera2 missing in a NoneType"),
     ],
 )

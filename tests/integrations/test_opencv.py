@@ -383,7 +383,7 @@ def test_unknown_and_missing_arguments_raise(keywords):
         (PAIR.points1[:-1], "same length"),
         (np.c_[PAIR.points1, PAIR.points1], "points1 must have shape"),
         ([[1, 2], [3]], "points1 must be an array"),
-        ("points", "points1 must hold real numbers"),
+        ("points", "points1 must contain real numbers"),
     ],
 )
 def test_hostile_points_raise(points1, message):

@@ -216,7 +216,7 @@ def test_archives_and_h5_files_with_odd_entries_are_refused_by_name(tmp_path, rn
     path = tmp_path / "odd.npz"
     camera = {"camera1_model": "PINHOLE", "camera1_params": [500, 500, 3, 4]}
     for arrays, message in (
-        ({"points1": points + 1j, "points2": points}, "points1 must hold real numbers"),
+        ({"points1": points + 1j, "points2": points}, "points1 must contain real numbers"),
         (
             {"points1": points, "points2": points, **camera, "camera1_size": [1, 2, 3]},
             r"camera1_size must be \(width, h",

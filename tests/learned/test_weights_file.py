@@ -67,7 +67,7 @@ def test_numbers_that_are_not_finite_are_refused(path, name, value):
     arrays[key].flat[-1] = value
     save_arrays(path, arrays)
     with pytest.raises(
-        ValueError, match=rf"weights\.npz holds numbers in {key} that are NaN, infinite or beyond 10,000"
+        ValueError, match=rf"weights\.npz has numbers in {key} that are NaN, infinite or beyond 10,000"
     ):
         load_network(path)
 
@@ -92,7 +92,7 @@ def test_confidences_that_would_be_nan_or_fail_are_refused(path, part, value, me
 @pytest.mark.parametrize("kind", ["c8", "?", "M8[s]", "S4", "V4"])
 def test_arrays_of_other_than_numbers_are_refused(path, kind):
     save_arrays(path, read_weights("default") | {"alpha": np.zeros((), kind)})
-    with pytest.raises(ValueError, match="alpha must hold real numbers"):
+    with pytest.raises(ValueError, match="alpha must contain real numbers"):
         load_network(path)
 
 

@@ -137,7 +137,7 @@ def test_pairs_of_images_that_are_gone(database, fails):
 
 def test_unknown_camera_models(database, fails):
     execute(database, "UPDATE cameras SET model = 17")
-    fails([database], "EQUIRECTANGULAR", "it sees all around", "--calibrated never")
+    fails([database], "EQUIRECTANGULAR", "it is panoramic", "--calibrated never")
     execute(database, "UPDATE cameras SET model = 'PINHOLE'")
     fails([database], "number PINHOLE")
     execute(database, "UPDATE cameras SET model = 99")

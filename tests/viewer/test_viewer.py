@@ -243,7 +243,7 @@ def test_a_lens_in_the_report_has_a_reach(tmp_path, pair, pose):
     [
         ({"points1": np.zeros((3, 2))}, "points1 must have shape"),
         ({"points2": np.full((300, 2), np.nan)}, "points2 must not contain NaN"),
-        ({"points1": np.full((300, 2), "a")}, "points1 must hold real numbers"),
+        ({"points1": np.full((300, 2), "a")}, "points1 must contain real numbers"),
         ({"scores": np.zeros(3)}, "scores must have shape"),
         ({"camera2": np.eye(4)}, "camera2: K must be 3x3"),
         ({"image1": np.zeros((4, 4))}, "image1 must be"),

@@ -52,5 +52,5 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, name, value):
     key = sorted(arrays)[-1]
     arrays[key].flat[-1] = value
     save_arrays(tmp_path / "weights.npz", arrays)
-    with pytest.raises(ValueError, match=rf"weights\.npz holds numbers in {key} that are NaN, infinite or beyond"):
+    with pytest.raises(ValueError, match=rf"weights\.npz has numbers in {key} that are NaN, infinite or beyond"):
         LOADERS[name](tmp_path / "weights.npz")

@@ -66,7 +66,7 @@ def as_reals(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if "numpy.ma" in sys.modules and np.ma.isMaskedArray(values):
         raise ValueError(f"{name} must not be a masked array; pass the valid rows only")
     if array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
+        raise ValueError(f"{name} must contain real numbers, not {array.dtype}")
     if array.dtype != np.float64:
         with np.errstate(over="ignore"):  # long doubles too large for float64 become infinite and are rejected below
             array = array.astype(np.float64)

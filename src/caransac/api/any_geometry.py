@@ -174,13 +174,13 @@ def too_few(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | No
 
 
 def mirrored(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """Answer "none" if one image is mirrored: there is an epipolar geometry, but no camera has its pose."""
+    """Answer "none" if one image is mirrored: an epipolar geometry exists, but not for real cameras."""
     found = estimates.epipolar
     return answers.nothing(found, MIRRORED) if found.success and policy.is_mirrored(found) else None
 
 
 def still(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """Answer with the identity rotation if nearly all matches have not moved: the images are the same."""
+    """Answer with the identity rotation if nearly all matches are at the same place: the images are the same."""
     found = estimates.epipolar
     unmoved = _unmoved(found, policy)
     distinct = len(np.unique(np.rint(found.points1[unmoved]), axis=0))
@@ -190,7 +190,7 @@ def still(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None
         return None
     sure = 1 - 0.5 ** float(np.count_nonzero(unmoved) - policy.min_still / 2)
     if unmoved.mean() < of_inliers and estimates.plane.confidence is not None:
-        # An overlay is still, too. In that case the scene is a rival of the homography, whose confidence is low.
+        # An overlay does not move either. In that case the scene is a rival, and the homography has a low confidence.
         sure = min(sure, estimates.plane.confidence)
     return answers.unmoved(found, unmoved, sure) if sure >= policy.min_confidence else None
 
@@ -244,7 +244,7 @@ def only_pose_of_plane(estimates: Estimates, policy: GeometryPolicy) -> answers.
 def plane(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
     """Answer with the homography if it is reliable and explains the matches as well as the epipolar geometry.
 
-    If exact cameras only turned, the answer is their rotation.
+    If exact cameras only rotated, the answer is their rotation.
     """
     found, homography = estimates.epipolar, estimates.plane
     flat = found.degeneracy is not None or homography.num_inliers >= policy.planar_share * found.num_inliers
@@ -300,7 +300,7 @@ def _unmoved(found: EpipolarResult, policy: GeometryPolicy) -> NDArray[np.bool_]
     """Return the bool mask (N,) of the matches at the same place in both images."""
     moved = np.linalg.norm(found.points2 - found.points1, axis=1)
     spread = np.median(np.abs(found.points1 - np.median(found.points1, axis=0)), axis=0)
-    # The limit matters: one absurd match could raise the standard deviation until all other matches seem still.
+    # Without the limit, one extreme match could raise the standard deviation until all other matches seem still.
     extent = min(float(np.linalg.norm(found.points1.std(axis=0))), WIDEST_EXTENT * float(np.linalg.norm(spread)))
     return np.asarray(moved <= policy.still_extent * extent)
 

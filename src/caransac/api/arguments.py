@@ -17,8 +17,8 @@ from caransac.robust.records import MatchInfo
 
 ImageSize = ArrayLike  # (width, height)
 # An image does not contain the points if more than this share of them lies outside by more than this margin, which is
-# relative to the longer side. The limits tolerate lens distortion, shifted principal points and absurd keypoints. They
-# are stricter if the points would fit an image with swapped width and height.
+# relative to the longer side. The limits tolerate lens distortion, shifted principal points and outlying keypoints.
+# They are stricter if the points would fit an image with swapped width and height.
 OUTSIDE_SHARE, OUTSIDE_MARGIN = 0.1, 0.05
 SWAPPED_SHARE, SWAPPED_MARGIN = 0.01, 0.01
 # A ratio is the distance to the nearest neighbour divided by the distance to the second nearest. With approximate
@@ -26,8 +26,8 @@ SWAPPED_SHARE, SWAPPED_MARGIN = 0.01, 0.01
 LARGEST_RATIO, RATIO_ABOVE_ONE, SHARE_ABOVE_ONE = 1.5, 1.001, 0.05
 DEFAULTS = Options()
 FEATURES = (
-    "features are further numbers about each match, one row per match, for weights that were trained with them, not "
-    "keypoints or descriptors; leave them out otherwise"
+    "features are additional numbers for each match, one row per match. Give them only with weights that were trained "
+    "with them; they are not keypoints or descriptors"
 )
 
 
@@ -128,8 +128,8 @@ def misfit(camera: Camera, pixels: Array | Floats, label: str = "camera", points
         sized = label if "=" in label else f"{label} of {size[0]} x {size[1]} pixels"
         swapped = "; width and height are swapped" if _is_swapped(size, pixels) else ""
         return (
-            f"{sized} does not contain {points}, which {_bounds(pixels)}{swapped}: it must have the width and height "
-            "of the image that they are pixels of"
+            f"{sized} does not contain {points}, which {_bounds(pixels)}{swapped}: give the width and height "
+            "of the image that the points come from"
         )
     looks_normalised = min(fx, fy) > 50 and most < 3 and np.mean(np.abs(pixels).max(axis=1) < 3) > 0.9
     if looks_normalised and np.ptp(pixels, axis=0).max() > 1e-3:
@@ -176,8 +176,8 @@ def unknown_camera(size: ImageSize, name: str) -> Camera:
 def check_initial_pose(given: Any, cameras: Sequence[Camera] = (), *, unit: bool = True) -> Array | None:
     """Return an initial pose [R | t], (3, 4), or None. Scale t to length one if `unit`.
 
-    `cameras` are the cameras of the call. With them, the columns of the intrinsics follow, (3, 6): the focal lengths in
-    the given record relative to these cameras.
+    `cameras` are the cameras of the call. With them, two columns of intrinsics follow, (3, 6): the focal lengths in the
+    given record relative to these cameras.
     """
     if given is None or (hasattr(given, "R") and (given.R is None or given.t is None)):
         return None

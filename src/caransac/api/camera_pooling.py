@@ -22,9 +22,9 @@ from caransac.tuning import ERRORS
 
 PoolingReason = Literal["agreement", "too_few_informative", "disagreement"]
 
-# Logarithms of the trial focal lengths relative to the longer side. Cameras with longer ones are hardly perspective,
-# those with shorter ones hardly pinholes. Pooled curves are wide enough that a parabola through three steps finds their
-# maximum.
+# Logarithms of the trial focal lengths relative to the longer side. Cameras with longer focal lengths are hardly
+# perspective; cameras with shorter ones are hardly pinhole cameras. Pooled curves are wide enough that a parabola
+# through three steps finds their maximum.
 LOG_FOCALS = np.arange(np.log(0.35), np.log(2.8), 0.04)
 MOST_PAIRS = 200  # maximum number of pairs; beyond a few dozen the error hardly falls
 # These three were chosen on the training scenes, like `ErrorFactors.cameras`: errors of matches are correlated.
@@ -34,7 +34,7 @@ WIDE = 0.25  # deviation of log f above which a pair is not informative
 PAIR_DEVIATIONS = (0.0, 0.02, 0.03, 0.045, 0.065, 0.1, 0.14)
 EDGE = 3  # steps: a maximum closer to either end of the focal lengths does not count
 # Limits of a known focal length. They and the common deviation below were chosen on training and validation scenes,
-# because only one training scene does not determine its focal length.
+# because all training scenes but one determine their focal length.
 FEWEST_INFORMATIVE = 5
 LEAST_SUPPORT = 0.6  # minimum share of informative pairs that agree
 # Maximum relative deviation of the pooled focal length: a third of that of an unknown camera. With it, 23 of 36 sets of
@@ -42,7 +42,7 @@ LEAST_SUPPORT = 0.6  # minimum share of informative pairs that agree
 # maximum of 1.1.
 LARGEST_DEVIATION = 0.05
 RESAMPLES = 200  # bootstrap samples
-SHARED_IMAGES = 1.75  # resampling images spreads this much more than resampling pairs, which share images
+SHARED_IMAGES = 1.75  # spread of resampled images / spread of resampled pairs, which share images
 COMMON_DEVIATION = 0.01  # relative error common to all pairs, from the lens and the principal point
 # The same for k1: trial values, maximum deviation, and the error common to all pairs.
 K1_STEPS = np.arange(-0.5, 0.5001, 0.005)
@@ -55,8 +55,8 @@ class CameraEstimate:
     """Focal length and lens of one camera, estimated from many pairs of its images.
 
     Attributes:
-        known: whether the pairs determine the focal length. They do not if they see one plane, move along their line of
-            sight, hardly move, or disagree.
+        known: whether the pairs determine the focal length. They do not if the scene is a plane, if the camera moves
+            along its line of sight or hardly moves, or if the pairs disagree.
         focal_px: focal length in pixels, or None if it is unknown.
         deviation: relative standard deviation of the focal length, or None if it is unknown.
         num_pairs: number of pairs that were estimated.
@@ -98,7 +98,7 @@ def estimate_camera(
     Args:
         pairs: pairs as in `estimate_fundamentals`, all taken by one camera at one zoom. If there are more than 200,
             only 200 are used, evenly chosen from many matches to few.
-        image_size: (width, height) of the images in pixels. A pair with a turned image needs its own `image_size1` and
+        image_size: (width, height) of the images in pixels. A pair with a rotated image needs its own `image_size1` and
             `image_size2`.
         options: options of the pairs that have none of their own.
         workers: threads or an executor, as in `estimate_relative_poses`.
@@ -126,12 +126,12 @@ def _profile(camera: Camera, **arguments: Any) -> CameraProfile | None:
     sizes = {name: arguments.pop(name, size) for name in ("image_size1", "image_size2")}
     for name, given in sizes.items():
         if unknown_camera(given, name).mean_focal != camera.mean_focal:
-            raise ValueError(f"{name} must be {size} like image_size, or turned, not {given!r}")
+            raise ValueError(f"{name} must be {size} like image_size, or rotated, not {given!r}")
     return profile_camera(**sizes, focals_px=trial_focals(camera), **arguments)
 
 
 def spread_choice(sizes: Sequence[int], most: int) -> list[int]:
-    """Return the indices of up to `most` sizes, evenly from the largest to the smallest, in rising order.
+    """Return the indices of up to `most` sizes, evenly from the largest to the smallest, in ascending order.
 
     The pairs with the most matches are those that hardly moved; on their own they do not determine a focal length.
     """
@@ -234,7 +234,7 @@ def _pool_k1(
     best, *others = _maxima(np.concatenate([logs.sum(axis=0)[None], resamples @ logs]) + prior, K1_STEPS)
     spread = SHARED_IMAGES * float(np.sqrt(np.mean((np.array(others) - best) ** 2) * len(told) / (len(told) - 3)))
     deviation = float(np.hypot(spread, COMMON_K1_DEVIATION))
-    scale_sq = (focal_px / camera.mean_focal) ** 2  # k1 refers to rays at the assumed focal length
+    scale_sq = (focal_px / camera.mean_focal) ** 2  # k1 refers to rays normalised by the assumed focal length
     return (float(best) * scale_sq, deviation * scale_sq) if deviation < LARGEST_K1_DEVIATION else (None, None)
 
 
@@ -249,7 +249,7 @@ def _is_informative(likelihoods: Array) -> NDArray[np.bool_]:
 
 
 def _maxima(logs: Array, steps: Array = LOG_FOCALS) -> Array:
-    """Return where functions (m, k) of evenly spaced steps (k,) have their maximum: (m,)."""
+    """Return the positions (m,) of the maxima of functions (m, k) of evenly spaced steps (k,)."""
     at = np.clip(logs.argmax(axis=1), 1, len(steps) - 2)
     before, here, after = (np.take_along_axis(logs, (at + k)[:, None], axis=1)[:, 0] for k in (-1, 0, 1))
     bend = np.minimum(before - 2 * here + after, -1e-12)

@@ -21,7 +21,8 @@ class CameraProfile(NamedTuple):
     Attributes:
         focals: (k,) log-likelihood of each focal length with the given lens; the largest is 0.
         bent_focals: (k,) log-likelihood of each focal length with its most likely lens; None if the lens is exact.
-        k1: (k,) most likely k1 at each focal length, for rays at the assumed focal length; None if the lens is exact.
+        k1: (k,) most likely k1 at each focal length, for rays normalised by the assumed focal length; None if the lens
+            is exact.
         k1_deviation: standard deviation of k1 without its prior.
     """
 
@@ -39,7 +40,7 @@ def camera_profile(problem: FocalPose, found: Estimate, log_scales: Array, tunin
     Args:
         problem: a pair of images of one camera.
         found: estimate of the pair, which must have a model.
-        log_scales: (k,) logarithms of the focal lengths divided by the given one, in rising order.
+        log_scales: (k,) logarithms of the focal lengths divided by the given one, in ascending order.
         tuning: numbers of the loop; see `Tuning`.
     """
     lens = problem.lens_prior

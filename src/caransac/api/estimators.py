@@ -76,8 +76,8 @@ def estimate_relative_pose(
         options: options of the estimation; see `Options`.
 
     Returns:
-        The pose with ``x2 = R x1 + t``, the cameras and the inliers. If the data determine no pose, ``success`` is
-        False and ``stop_reason`` says why.
+        The pose with ``x2 = R x1 + t``, the cameras and the inliers. If the data do not determine a pose, ``success``
+        is False and ``stop_reason`` has the reason.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.
@@ -108,9 +108,10 @@ def estimate_relative_pose_from_rays(
     initial_model: object = None,
     options: Options | None = None,
 ) -> RayPoseResult:
-    """Estimate the relative pose of two cameras from matched rays, in any direction.
+    """Estimate the relative pose of two cameras from matched rays of any direction.
 
-    It suits spherical, catadioptric and all other central cameras. Errors are angles between rays and epipolar planes.
+    Use it for spherical, catadioptric and all other central cameras. Errors are angles between rays and epipolar
+    planes.
 
     Args:
         rays1: (N, 3) directions in the frame of camera 1, of any length except zero.
@@ -178,9 +179,9 @@ def estimate_fundamental(
     ``x2^T F x1 = 0``, (3, 3), or a record with F.
 
     Returns:
-        F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one. If the data determine no F, ``success`` is
-        False and ``stop_reason`` says why. If the sizes are given and the matches show lens distortion, the cameras
-        have its k1, and F applies to pixels without distortion: ``camera1.undistort_pixels(points1)``.
+        F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one. If the data do not determine F, ``success``
+        is False and ``stop_reason`` has the reason. If the sizes are given and the matches show lens distortion, the
+        cameras have its k1, and F applies to pixels without distortion: ``camera1.undistort_pixels(points1)``.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
@@ -228,7 +229,8 @@ def estimate_homography(
     mean square of the distances in both images.
 
     Returns:
-        H with ``x2 ~ H x1`` for pixels. If the data determine no H, ``success`` is False and ``stop_reason`` says why.
+        H with ``x2 ~ H x1`` for pixels. If they do not determine H, ``success`` is False and ``stop_reason`` has the
+        reason.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
@@ -257,15 +259,15 @@ def profile_camera(
         points1: (N, 2) pixels in image 1.
         points2: (N, 2) pixels in image 2.
         image_size1: (width, height) of image 1 in pixels.
-        image_size2: (width, height) of image 2 in pixels: the same, or turned.
-        focals_px: (k,) focal lengths in pixels, in rising order.
+        image_size2: (width, height) of image 2 in pixels: the same size, or rotated.
+        focals_px: (k,) focal lengths in pixels, in ascending order.
         scores: (N,) quality of each match, as in `estimate_relative_pose`.
         score_kind: kind of the scores, as in `estimate_relative_pose`.
         features: (N, d) additional numbers, as in `estimate_relative_pose`.
         options: options of the estimation; see `Options`.
 
     Returns:
-        The log-likelihood of each focal length, and k1; None if the data determine no pose.
+        The log-likelihood of each focal length, and k1; None if the data do not determine a pose.
     """
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
@@ -286,10 +288,10 @@ def pose_from_fundamental(
     camera1: CameraLike,
     camera2: CameraLike,
 ) -> tuple[Array, Array]:
-    """Return the relative pose of two known cameras that have a given fundamental matrix.
+    """Return the relative pose of two known cameras from their fundamental matrix.
 
     Args:
-        F: (3, 3) fundamental matrix of pixels.
+        F: (3, 3) fundamental matrix for pixels.
         points1: (N, 2) pixels in image 1. The pose puts most points in front of both cameras.
         points2: (N, 2) pixels in image 2.
         camera1: camera of image 1, as in `estimate_relative_pose`. Its lens distortion is removed from the points; F
@@ -324,7 +326,7 @@ def _estimate_pose(
     first, second = cameras
     if first.focal_deviation > 0 or second.focal_deviation > 0:
         return estimate_focal_pose(*pixels, *cameras, same_camera, info, options)
-    uncertain = first.distortion_deviation > 0 or second.distortion_deviation > 0  # do they share a lens?
+    uncertain = first.distortion_deviation > 0 or second.distortion_deviation > 0  # else sharing does not matter
     shared = uncertain and (could_be_one(*cameras) if same_camera is None else same_camera)
     problem = Essential.from_pixels(*pixels, *cameras, shared)
     found = estimate_model(problem, info, options)

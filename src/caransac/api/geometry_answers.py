@@ -41,7 +41,7 @@ MOSTLY_PLANE = "; most inliers are on one plane, and another pose explains the m
 PLANE = "one plane explains the matches, and those off the plane do not determine the pose"
 MOVED_OR_ZOOMED = "one homography explains the matches: the camera moved towards a plane, or it zoomed"
 ONLY_PLANE = "one plane explains some of the matches, and nothing reliable explains more"
-ONLY_POSE_OF_PLANE = "a plane explains the matches, but only one pose of it"
+ONLY_POSE_OF_PLANE = "one plane explains the matches, but only one of its poses does"
 TURNED = "the camera turned without moving: there is no translation and no depth"
 HARDLY_MOVED = "the camera turned and hardly moved: the rotation is reliable, the direction of the translation is not"
 STILL = "no motion: the matches are in the same place in both images"
@@ -150,7 +150,7 @@ def homography(plane: HomographyResult, epipolar: EpipolarResult, reason: str) -
 
 
 def rotation(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
-    """Answer with the rotation of cameras that only turned. Its confidence is that of the homography."""
+    """Answer with the rotation of cameras that only rotated. It has the confidence of the homography."""
     assert plane.H is not None and epipolar.camera1 is not None and epipolar.camera2 is not None
     R = rotation_from_homography(plane.H, epipolar.camera1.K, epipolar.camera2.K)
     known = {"H": plane.H, "R": R, "rotation_confidence": plane.confidence}
@@ -158,11 +158,11 @@ def rotation(plane: HomographyResult, epipolar: EpipolarResult) -> Answer:
 
 
 def of_doubts(epipolar: EpipolarResult, warnings: tuple[str, ...] | None = None) -> str:
-    """Return the end of a reason: the warnings, and a strong rival, whose motion may be that of the camera."""
+    """Return the end of a reason: the warnings, and a strong rival, which may be the motion of the camera."""
     doubts = [*(epipolar.warnings if warnings is None else warnings)]
     if epipolar.rivals:
         share = 100 * epipolar.rivals[0].share
-        doubts.append(f"another motion explains {share:.0f} % of the matches, which this does not")
+        doubts.append(f"another motion explains {share:.0f} % of the matches, which are outliers here")
     return "".join(f"; {doubt}" for doubt in doubts)
 
 

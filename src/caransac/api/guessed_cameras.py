@@ -47,9 +47,9 @@ def _is_determined(found: Estimate) -> bool:
 
 
 def guess_cameras(pixels1: Array, pixels2: Array, tuning: Tuning) -> FocalPose | None:
-    """Return the problem with guessed cameras, or None if none is possible.
+    """Return the problem with guessed cameras, or None if it is not possible.
 
-    The boxes of the points are taken for the images, and the two focal lengths may differ.
+    The bounding boxes of the points are used as images, and the two focal lengths may differ.
     """
     cameras = []
     for low, high in _boxes(pixels1, pixels2):
@@ -70,7 +70,7 @@ def _boxes(pixels1: Array, pixels2: Array) -> list[tuple[Array, Array]]:
     boxes = []
     for pixels, (x, y, spread) in zip((pixels1, pixels2), pack(pixels1, pixels2).spreads(), strict=True):
         u, v = pixels.T  # columns, because numpy reduces rows of two numbers slowly
-        near = (np.abs(u - x) <= 6 * spread) & (np.abs(v - y) <= 6 * spread)  # ignores absurd points
+        near = (np.abs(u - x) <= 6 * spread) & (np.abs(v - y) <= 6 * spread)  # ignores outliers
         u, v = (u[near], v[near]) if near.any() else (np.array([x]), np.array([y]))
         boxes.append((np.array([u.min(), v.min()]), np.array([u.max(), v.max()])))
     low, high = (np.array(ends) for ends in zip(*boxes, strict=True))

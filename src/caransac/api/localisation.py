@@ -49,8 +49,8 @@ def estimate_absolute_pose(
         options: options of the estimation; see `Options`.
 
     Returns:
-        The pose with ``x = R X + t``, the camera and the inliers. If the data determine no pose, ``success`` is False
-        and ``stop_reason`` says why.
+        The pose with ``x = R X + t``, the camera and the inliers. If the data do not determine a pose, ``success`` is
+        False and ``stop_reason`` has the reason.
 
     Raises:
         ValueError: an argument has the wrong shape or impossible values; the message names it.

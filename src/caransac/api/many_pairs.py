@@ -103,7 +103,7 @@ class PairNames:
         ]
         if missing:
             unknown = [name.replace("camera", "image_size") for name in missing if name in self.cameras]
-            advice = f"; of unknown cameras give {', '.join(unknown)}=(width, height)" if unknown else ""
+            advice = f"; for unknown cameras, give {', '.join(unknown)}=(width, height)" if unknown else ""
             raise ValueError(f"{', '.join(missing)} missing in a {type(pair).__name__}{advice}")
         return arguments
 

@@ -1,4 +1,4 @@
-"""Cameras of a result: uncertain cameras are refined by the matches and keep a remaining deviation."""
+"""Cameras of a result: the matches refine uncertain cameras and reduce their deviations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refined_cameras(
     Exact cameras, and lenses that were not fitted, do not change.
 
     Args:
-        problem: matches, seen through the estimated lenses.
+        problem: matches, undistorted with the estimated lenses.
         found: estimate of the problem, which must have a model.
         cameras: given cameras.
     """
@@ -51,7 +51,7 @@ def refined_cameras(
         if camera.focal_deviation > 0:
             deviation = min(float(max(stated[RELATIVE.focal(index)], 0.0) ** 0.5), LARGEST_DEVIATION)
             camera = with_model(camera, intrinsics_of(model, index), deviation)
-        scale_sq = exp(2 * log_scale)  # a given k1 belongs to rays at the given focal length
+        scale_sq = exp(2 * log_scale)  # a given k1 refers to rays normalised by the given focal length
         if found.k1 is not None and camera.distortion_deviation > 0:
             deviation = min(float(np.sqrt(max(variances[RELATIVE.lens(index)], 0.0))) * scale_sq, LARGEST_DEVIATION)
             camera = camera.with_lens(lens_prior.k1[index] * scale_sq, deviation)

@@ -32,7 +32,7 @@ def report(
     started: float,
     public: Callable[[Array], Array] | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of two-view results over all given points, with those of `report_common`."""
+    """Return the fields of two-view results for all given points, including those of `report_common`."""
     return {
         **report_pixels(problem, found, options, started, public),
         "points1": pixels[0].copy(),  # the caller's own arrays may change
@@ -47,7 +47,7 @@ def report_pixels(
     started: float,
     public: Callable[[Array], Array] | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of results from pixels, with those of `report_common`."""
+    """Return the fields of results from pixels, including those of `report_common`."""
     max_error, noise = lengths(problem, found)
     return {**report_common(problem, found, options, started, public), "max_error_px": max_error, "noise_px": noise}
 
@@ -65,7 +65,7 @@ def report_common(
     started: float,
     public: Callable[[Array], Array] | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of all results over the given points. `public` converts models (m, ...) for results."""
+    """Return the fields that all results have, for the given points. `public` converts models (m, ...) for results."""
     msac_scores = np.zeros(problem.num_points, np.float32) if found.msac_scores is None else found.msac_scores
     inliers = spread_usable(msac_scores, problem.usable) > 0
     probabilities = (
@@ -99,7 +99,7 @@ def common_fields(seen: Assessment) -> dict[str, Any]:
         warnings.append(MIRRORED)
     if seen.cameras is not None and seen.cameras.contradicts:
         factor = math.exp(seen.cameras.shift)
-        warnings.append(f"the matches fit a focal length of {factor:.2g} times the given one better")
+        warnings.append(f"the matches fit better with a focal length of {factor:.2g} times the given one")
     return {"confidence": seen.confidence, "warnings": tuple(warnings)}
 
 
@@ -124,7 +124,7 @@ def covariance_of(problem: RelativePoseProblem, found: Estimate, seen: Assessmen
     free = _free("focal", problem.shared, [prior.focal for prior in problem.priors], RELATIVE.focal)
     units, lens = [1.0] * (len(POSE_NUMBERS) + len(free)), problem.lens_prior
     if lens is not None and not lens.is_as_given and found.model is not None:
-        # A k1 of the result belongs to rays at the given focal length.
+        # k1 of the result refers to rays normalised by the given focal length.
         log_scales = log_scales_of(with_intrinsics(found.model))
         lenses = _free("k1" if lens.shared else "k1_", lens.shared, lens.deviations, RELATIVE.lens)
         units += [float(np.exp(2 * log_scales[index - RELATIVE.lens()])) for index in lenses.values()]
@@ -144,7 +144,7 @@ def _free(name: str, shared: bool, deviations: Sequence[float], index: Callable[
 def rivals_of(
     problem: Problem, found: Estimate, seen: Assessment, public: Callable[[Array], Array]
 ) -> tuple[Rival, ...]:
-    """Return the rivals of an answer over the given points. `public` converts models (k, ...) for results."""
+    """Return the rivals of an answer for the given points. `public` converts models (k, ...) for results."""
     if seen.rivalry is None or found.msac_scores is None or len(seen.rivalry.models) == 0:
         return ()
     assert found.model is not None

@@ -36,7 +36,7 @@ def estimate_focal_pose(
         options: options of the estimation; see `Options`.
 
     Returns:
-        The problem, seen through the estimated lenses, and its estimate.
+        The problem, undistorted with the estimated lenses, and its estimate.
     """
     if same_camera is None and not could_be_one(camera1, camera2):
         same_camera = False
@@ -80,7 +80,7 @@ def _estimate_as(
 
 
 def could_be_one(camera1: Camera, camera2: Camera) -> bool:
-    """Return True if two cameras have the same model, size, focal length and uncertainty. An image may be turned."""
+    """Return True if two cameras have the same model, size, focal length and uncertainty. One may be rotated."""
     sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
     alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < CAMERAS.same_focal and camera1.model == camera2.model
     equally = camera1.focal_deviation == camera2.focal_deviation

@@ -82,7 +82,7 @@ def essential_from_fundamental(F: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Ar
 
 
 def rotation_from_homography(H: ArrayLike, K1: ArrayLike, K2: ArrayLike) -> Array:
-    """Return the rotation (3, 3) nearest to the homography (3, 3) of pixels of a camera that only rotated."""
+    """Return the rotation (3, 3) nearest to a homography (3, 3) for pixels, if the camera only rotated."""
     return nearest_rotation(np.linalg.inv(np.asarray(K2, float)) @ np.asarray(H) @ np.asarray(K1))
 
 
@@ -129,7 +129,7 @@ def sampson_sq(model: ArrayLike, points1: ArrayLike, points2: ArrayLike) -> Arra
 
 
 def msac_scores(residuals_sq: ArrayLike, max_error: float) -> Array:
-    """Compute MSAC scores ``1 - min(r, T^2) / T^2``: 0 for NaN and from ``max_error`` upwards."""
+    """Compute MSAC scores ``1 - min(r, T^2) / T^2``: 0 for NaN, and for errors of ``max_error`` or more."""
     return np.asarray(1.0 - np.fmin(np.asarray(residuals_sq, float) / max_error**2, 1.0))
 
 

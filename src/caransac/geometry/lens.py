@@ -91,7 +91,7 @@ class Distortion:
         return float(min(real[real > 0], default=np.inf))
 
     def invert(self, displaced: Array) -> Array:
-        """Invert the displacement of points (n, 2) by Newton's method. Return points (n, 2), NaN if there are none.
+        """Invert the displacement of points (n, 2) by Newton's method. Return points (n, 2), NaN without a solution.
 
         A few steps suffice even for strong lenses.
         """

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from caransac.geometry.formulas import Array, Floats
 
 POINTS = 128  # maximum number of points; their distances take a tenth of a millisecond
-NEIGHBOUR = 5  # the triangle of a point has its neighbours of this rank and the next one
+NEIGHBOUR = 5  # a point forms a triangle with its neighbours of this rank and the next
 FEWEST = 16  # minimum number of triangles for a verdict
 
 

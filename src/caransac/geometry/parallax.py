@@ -1,4 +1,4 @@
-"""Parallax of matches: how visible a translation is."""
+"""Parallax of matches: the part of their motion that no rotation explains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def median_parallax_px(R: Array, points1: Array, points2: Array, camera1: Camera
     """Return the median distance, in pixels, of points in image 2 from their prediction by the best pure rotation.
 
     If a translation moves the points by less than their noise, its direction cannot be determined. The rotation of a
-    pose is not the best pure rotation: a rotation can also explain how a translation moves far points.
+    pose is not the best pure rotation: a rotation can also explain the motion of distant points by a translation.
 
     Args:
         R: (3, 3) initial rotation from camera 1 to camera 2.

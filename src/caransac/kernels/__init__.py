@@ -1,8 +1,8 @@
 """The compiled kernels. This is the only importer of the compiled module.
 
-The kernels read `Correspondences`, which are made from points once. Coordinates are of the order of one: normalised
-image coordinates, or centred and scaled pixels. All kernels release the interpreter lock, keep no state, and are
-deterministic.
+The kernels read `Correspondences`, into which the points are packed once. Coordinates are of the order of one:
+normalised image coordinates, or centred and scaled pixels. All kernels release the interpreter lock, keep no state, and
+are deterministic.
 """
 
 from caransac._native import (

@@ -15,7 +15,7 @@ Indices = NDArray[np.int32]
 
 
 class ModelKernels(Protocol):
-    """Functions of one kind of model. They are functions of the compiled class.
+    """Operations on one kind of model, implemented by a compiled class.
 
     Attributes:
         columns: number of columns of a model, which has three rows.
@@ -78,7 +78,7 @@ class ModelKernels(Protocol):
         reach: float,
         exponent: float,
     ) -> Array:
-        """Return the mean (3, 4) of poses (m, 3, 4) whose translation is within `reach` of the first one's.
+        """Return the mean (3, 4) of the poses (m, 3, 4) whose translation is within `reach` radians of the first.
 
         The weight of a pose is its `spread_consensus` to the power `exponent`. If all weights are zero, the first pose
         is returned. Only relative poses with exact cameras have a mean.
@@ -98,7 +98,7 @@ class ModelKernels(Protocol):
     ) -> tuple[Array, Array]:
         """Refine models (m, ...) by Levenberg-Marquardt on their robust cost, with weights (n,) of the points.
 
-        Return the models and their cost (m, 2) before and after. The cost never rises.
+        Return the models and their cost (m, 2) before and after. The cost never increases.
         """
 
     def information(self, model: Array, correspondences: Correspondences, weights: Array) -> Array:
@@ -124,7 +124,7 @@ class ModelKernels(Protocol):
             variance: variance of the residuals.
             prior: (f, f) prior information. Infinity on the diagonal fixes a degree of freedom.
             dropped: number of the most influential points to leave out, as they may agree by chance. Homographies drop
-                none.
+                no points.
         """
 
     def jacobian(self, model: Array, correspondences: Correspondences) -> tuple[Array, Array]:
@@ -146,7 +146,7 @@ class ModelKernels(Protocol):
         """Return the first-order change (f,) of the degrees of freedom of a model if its points move.
 
         Only for relative poses and fundamental matrices. The arguments are those of `outcome_deviations`. Matches with
-        absurd derivatives, or without a residual after the move, are ignored.
+        huge derivatives, or without a residual after the move, are ignored.
         """
 
     def retract(self, model: Array, steps: Array) -> Array:

@@ -14,7 +14,7 @@ Layer = tuple[Floats, Floats, Activation, bool]
 
 
 def mlp(x: Sequence[Floats], layers: Sequence[Layer]) -> Floats:
-    """Apply a small network to the rows of arrays, concatenated: (n, a), (n, b), ... -> (n, last outputs).
+    """Apply a small network to the concatenated rows of arrays: (n, a), (n, b), ... -> (n, last outputs).
 
     A layer is ``(weight (a, b), bias (b,), activation, residual)``: ``activation(x @ weight + bias)``, plus x if
     residual. Arrays are in single precision. The maximum width is 128 for a layer, and 1024 for the inputs together.

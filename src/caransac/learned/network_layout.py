@@ -22,7 +22,7 @@ class NetworkLayout:
     Attributes:
         neighbours: whether the network reads the kind of the scores, and the agreement of a match with its neighbours,
             in addition to the lifted score. The paper's network reads only the lifted score.
-        lifted: number of features of the caller, the last ones, that are lifted like the score.
+        lifted: number of the caller's last features that are lifted like the score.
         every_skip: whether every layer of constant width has a skip connection, as in the paper. Otherwise only hidden
             layers after the first have one.
     """
@@ -33,16 +33,16 @@ class NetworkLayout:
 
     @classmethod
     def of(cls, weights: Weights) -> NetworkLayout:
-        """Return the layout of a weights file. Missing entries are those of the default weights."""
+        """Return the layout of a weights file. Missing entries have the values of the default weights."""
         given = {each.name: weights.get(f"layout.{each.name}") for each in fields(cls)}
         values = {name: float(array) for name, array in given.items() if array is not None}
         lifted = values.pop("lifted", 0.0)
         if lifted < 0 or lifted != int(lifted) or not set(values.values()) <= {0.0, 1.0}:
-            raise ValueError("layout.* must be 0 or 1, layout.lifted a count")
+            raise ValueError("layout.* must be 0 or 1, and layout.lifted must be a count")
         return cls(lifted=int(lifted), **{name: bool(value) for name, value in values.items()})
 
     def to_weights(self) -> dict[str, Floats]:
-        """Return the arrays for a weights file; none for the layout of the default weights."""
+        """Return the arrays for a weights file; empty for the layout of the default weights."""
         if self == DEFAULT_LAYOUT:
             return {}
         return {f"layout.{each.name}": np.array(getattr(self, each.name), np.float32) for each in fields(self)}

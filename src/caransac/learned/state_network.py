@@ -45,12 +45,12 @@ class MatchStates(Protocol):
         """Return the state (n, c) and inlier probabilities (n,) from side information (n, d)."""
 
     def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
-        """Return the state (n, c) and inlier probabilities (n,) after seeing MSAC scores (k, n) of k models."""
+        """Return the state (n, c) and inlier probabilities (n,), updated with the MSAC scores (k, n) of k models."""
 
 
 @dataclass(frozen=True, eq=False)
 class StateNetwork:
-    """The state network, made of weights by the names of `layers_of`.
+    """The state network, built from weights that are named as in `layers_of`.
 
     `init` maps side information to states. `decoder` maps states to inlier log-odds. `message` (MLP3), `digest` (MLP2)
     and `update` (MLP1) are the state transformer ``F <- update([F, digest(A message(F))])``. `alpha` is the exponent of
@@ -100,7 +100,7 @@ class StateNetwork:
         return self.kernels.first(side)
 
     def update(self, state: Floats, msac_scores: Floats) -> tuple[Floats, Floats]:
-        """Return the state (n, c) and inlier probabilities (n,) after seeing MSAC scores (k, n) of k models."""
+        """Return the state (n, c) and inlier probabilities (n,), updated with the MSAC scores (k, n) of k models."""
         return self.kernels.update(state, msac_scores)
 
     def try_out(self) -> None:
@@ -109,7 +109,7 @@ class StateNetwork:
         if self.layout.lifted and self.num_features < self.layout.num_inputs(self.layout.lifted):
             raise ValueError(f"init.0.weight has too few rows for layout.lifted = {self.layout.lifted}")
         for name in self.weights:
-            if name.startswith(("confidence.", "rotation_confidence.")):  # optional, but whole
+            if name.startswith(("confidence.", "rotation_confidence.")):  # optional, but complete
                 fit = name.rpartition(".")[0]
                 standardised = any(f"{fit}.{part}" in self.weights for part in ("mean", "scale"))
                 parts = ("weight", "bias", "mean", "scale") if standardised else ("weight", "bias")  # as in version 0.1
@@ -129,5 +129,5 @@ def _check_confidence(fit: str, weight: Floats, bias: Floats, mean: Floats, scal
 
 
 def load_network(weights: str | Path) -> StateNetwork:
-    """Return the network of a name in the package or of an npz file. Read a file again if it has changed."""
+    """Load a network by its name in the package, or from an npz file. A changed file is read again."""
     return load(weights, StateNetwork, "weights")

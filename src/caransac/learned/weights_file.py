@@ -26,7 +26,7 @@ NONE, LEAKY_RELU, TANH = Activation.NONE, Activation.LEAKY_RELU, Activation.TANH
 
 
 class Network(Protocol):
-    """A network that is made of weights."""
+    """A network that is built from weights."""
 
     def try_out(self) -> None:
         """Run every layer once. Raise an error if an array is missing or has a wrong shape."""
@@ -82,12 +82,12 @@ def read_weights(name: str | Path, argument: str = "weights") -> dict[str, Float
         raise ValueError(f"{argument}: {path} is not a caransac weights file: {error}") from error
     for key, array in weights.items():
         if not np.all(np.abs(array) <= LARGEST_WEIGHT):
-            raise ValueError(f"{argument}: {path} holds numbers in {key} that are NaN, infinite or beyond 10,000")
+            raise ValueError(f"{argument}: {path} has numbers in {key} that are NaN, infinite or beyond 10,000")
     return weights
 
 
 def _describe_missing(path: Path, argument: str) -> str:
-    """Return the message about missing weights. If the lab has them, it says so."""
+    """Return the message about missing weights, which names the lab if the weights are there."""
     if path.parent != FOLDER:
         return f"{argument}: no such file: {path}"
     known = ", ".join(sorted(each.stem for each in FOLDER.glob("*.npz")))
@@ -97,7 +97,7 @@ def _describe_missing(path: Path, argument: str) -> str:
 
 def _as_weights(array: NDArray[Any], key: str) -> Floats:
     if array.dtype.kind not in "fiu":
-        raise ValueError(f"{key} must hold real numbers, not {array.dtype}")
+        raise ValueError(f"{key} must contain real numbers, not {array.dtype}")
     return np.asarray(array, np.float32)
 
 
