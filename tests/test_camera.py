@@ -262,7 +262,7 @@ def test_from_text(text, camera):
         ("OPENCV:640x480:500,500,320,240", "params of OPENCV must be"),
         ("-500,320,240", "positive focal length"),
         ("nan,320,240", "finite"),
-        ("500,320,240±much", "with ±5% behind it"),
+        ("500,320,240±much", "followed by ±5%"),
         ("500,320,240±500%", "focal_deviation must be 0 .exact. or from 1e-09 to 1"),
         ("500,320,240;k1", "is not of the form"),
         ("500,320,240;k1=bent", "is not of the form"),

@@ -277,7 +277,7 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["{a}", "{b}", "--save", "m.csv"], "--save m.csv: the name must end in"),
         (["{a}", "{b}", "--max-features", "0"], "max_features must be a whole number from 1 to 1000000"),
         (["{a}", "{b}", "--max-features", "99999999999"], "max_features must be a whole number from 1 to 1000000"),
-        (["{a}", "{b}", "--max-size", "9"], "max_size must be 0, for images as they are, or at least 64"),
+        (["{a}", "{b}", "--max-size", "9"], "max_size must be 0, for the full size, or at least 64"),
         (["--matches", "{m}", "--min-confidence", "50"], "--min-confidence must be from 0 to 1, not 50"),
         (["--matches", "{m}", "--min-confidence", "nan"], "--min-confidence must be from 0 to 1"),
         (

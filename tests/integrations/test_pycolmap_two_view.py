@@ -252,7 +252,10 @@ def test_a_homography_can_be_forced(module):
         ({"matches": np.array([[0, 400]])}, "matches must be indices of the 400 and 400 keypoints"),
         ({"matches": np.array([[-1, 3]])}, "matches must be indices"),
         ({"matches": np.array([[0.0, 3.0]])}, "matches must be whole numbers"),
-        ({"points2": PAIR.points2[:9], "matches": None}, "points1 and points2 must have the same length or matches"),
+        (
+            {"points2": PAIR.points2[:9], "matches": None},
+            "points1 and points2 must have the same length, unless matches are given",
+        ),
         ({"scores": PAIR.scores[:9], "score_kind": "ratio"}, r"scores must have shape \(400,\)"),
     ],
 )
@@ -296,7 +299,7 @@ def test_verify_matches_verifies_the_listed_pairs(module, database, tmp_path):
 def test_verify_matches_leaves_out_unknown_images_with_a_warning(database, tmp_path):
     listed = tmp_path / "pairs.txt"
     listed.write_text("scene/001.png nowhere.png\nscene/003.png scene/004.png\n")
-    with pytest.warns(UserWarning, match=r"1 images are not in .*database.db, nowhere.png for one"):
+    with pytest.warns(UserWarning, match=r"1 images are not in .*database.db, for example nowhere.png"):
         ours.verify_matches(database, listed)
     assert geometry_rows(database) == {pair_id(1): Config.CALIBRATED.value}
 

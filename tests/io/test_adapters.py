@@ -157,7 +157,7 @@ def test_dictionaries_of_matched_points(points):
     original = {"mkpts0_f": points[0], "mkpts1_f": points[1], "mconf": confidence}
     same(caransac.matches_from(original), *points, confidence.numpy())
     same(caransac.matches_from({"matched_kpts0": points[0], "matched_kpts1": points[1]}), *points)
-    with pytest.raises(ValueError, match="batch_indexes tells of several"):
+    with pytest.raises(ValueError, match="batch_indexes has several"):
         caransac.matches_from(kornia | {"batch_indexes": torch.arange(30) % 2})
 
 
@@ -205,12 +205,12 @@ def test_warps_become_matches_in_pixels():
         ((np.zeros((5, 3)), np.zeros((5, 2))), r"first must be points \(N, 2\)"),
         ((np.zeros((2, 5, 2)), np.zeros((5, 2))), r"first must be points .* got shape \(2, 5, 2\)"),
         ((np.zeros((5, 2)),), "second must be the keypoints of image 2"),
-        ((np.zeros((5, 2)), np.zeros((4, 2))), "matches must tell which of the 5 and 4 keypoints"),
+        ((np.zeros((5, 2)), np.zeros((4, 2))), "matches must be given, because there are 5 and 4 keypoints"),
         ((np.zeros((5, 2)), np.zeros((4, 2)), [[0, 4]]), "matches must be indices of the 5 and 4 keypoints"),
         ((np.zeros((5, 2)), np.zeros((4, 2)), [[0.0, 1.0]]), "matches must be indices of keypoints, whole numbers"),
         ((np.zeros((5, 2)), np.zeros((5, 2)), [0, 1, 2]), r"matches must be indices \(M, 2\), or \(N,\)"),
         ((np.full((5, 2), np.nan), np.zeros((5, 2))), "first must not contain NaN"),
-        (({"descriptors": []}, {"keypoints": []}), 'first must have "keypoints", it has descriptors'),
+        (({"descriptors": []}, {"keypoints": []}), 'first must have "keypoints", but has descriptors'),
         (({"keypoints0": np.zeros((5, 2))},), 'first must have "keypoints1"'),
         ((np.zeros((5, 2)), np.zeros((5, 2)), {"scores": []}), 'matches must have "matches" or "matches0"'),
         (({"keypoints": [np.zeros((5, 2))] * 2}, np.zeros((5, 2))), "must be of one pair, not of a batch of 2"),

@@ -340,7 +340,7 @@ def test_images_without_features_have_no_matches(pair):
     [
         ({"features": "surf"}, "features must be one of rootsift, orb, akaze"),
         ({"max_features": 0}, "max_features must be a whole number from 1"),
-        ({"max_size": 63}, "max_size must be 0, for images as they are, or at least 64, not 63"),
+        ({"max_size": 63}, "max_size must be 0, for the full size, or at least 64, not 63"),
         ({"max_size": -1}, "max_size must be 0"),
         ({"image": np.zeros((9, 9))}, "uint8"),
         ({"image": np.zeros((9, 9, 4), np.uint8)}, "image must be"),
@@ -358,7 +358,7 @@ def test_images_that_cannot_be_written_are_refused(tmp_path):
         with pytest.raises(ValueError, match="image must be"):
             images.write_image(tmp_path / "a.png", wrong)
     for name in ("a.xyz", "a"):
-        with pytest.raises(ValueError, match=r"let its name end in .png or .jpg"):
+        with pytest.raises(ValueError, match=r"its name must end in .png or .jpg"):
             images.write_image(tmp_path / name, image)
     assert list(tmp_path.iterdir()) == []
 

@@ -236,7 +236,7 @@ def test_archives_and_h5_files_with_odd_entries_are_refused_by_name(tmp_path, rn
         with pytest.raises(ValueError, match=r"odd.h5: "):
             read_matches(path, key)
     h5py.File(path, "w").close()
-    with pytest.raises(ValueError, match="it holds nothing"):
+    with pytest.raises(ValueError, match="it is empty"):
         read_matches(path)
 
 

@@ -66,9 +66,7 @@ def test_numbers_that_are_not_finite_are_refused(path, name, value):
     key = sorted(arrays)[-1]
     arrays[key].flat[-1] = value
     save_arrays(path, arrays)
-    with pytest.raises(
-        ValueError, match=rf"weights\.npz has numbers in {key} that are NaN, infinite or beyond 10,000"
-    ):
+    with pytest.raises(ValueError, match=rf"weights\.npz has numbers in {key} that are NaN, infinite or beyond 10,000"):
         load_network(path)
 
 

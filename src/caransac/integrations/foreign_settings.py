@@ -40,7 +40,7 @@ def must_be(only: object) -> Callable[[Any], dict[str, Any]]:
 def at_most(hypotheses: int) -> dict[str, Any]:
     """Return a maximum number of hypotheses as options.
 
-    The other library's default keeps ours, which is far lower and sufficient.
+    If it is the default of the other library, our default is used, which is far lower and sufficient.
     """
     return {} if index(hypotheses) == THEIR_LIMIT else limited_to(hypotheses)
 
@@ -60,7 +60,7 @@ def at_least(hypotheses: int) -> dict[str, Any]:
 
 
 def is_on(value: object, name: str) -> bool:
-    """Return whether a setting is on. Raise a ValueError that names it if it has no truth value."""
+    """Return True if a setting is on. Raise a ValueError that names it if it has no truth value."""
     try:
         return bool(value)
     except (TypeError, ValueError) as error:  # arrays
@@ -81,10 +81,10 @@ def translate(options: Options, asked: Mapping[str, Any], meanings: Meanings, wh
         options: initial options.
         asked: foreign settings.
         meanings: meanings of all existing settings.
-        what: what a setting is called in errors.
+        what: name of a setting in error messages.
 
     Raises:
-        ValueError: a setting is unknown or has an impossible value; the message has the caller's name of it.
+        ValueError: a setting is unknown or has an impossible value; the message uses the caller's name for it.
     """
     if not isinstance(options, Options):
         raise ValueError(f"options must be a caransac.Options, not {type(options).__name__}")
@@ -106,7 +106,7 @@ def translate_limited(
         options: initial options.
         asked: foreign settings.
         meanings: meanings of all existing settings.
-        what: what a setting is called in errors.
+        what: name of a setting in error messages.
         fewest: name of the setting with the minimum number of hypotheses.
         most: name of the setting with the maximum number of hypotheses.
     """

@@ -91,8 +91,8 @@ def findEssentialMat(
         **kwargs: the same arguments by name.
 
     Returns:
-        E (3, 3) float64 of norm one, or None if the data determine no E; and the mask (N, 1) uint8, or the given mask
-        array, or None with fewer than five points. As in cv2, the mask is a cv2.UMat if an argument is one.
+        E (3, 3) float64 of norm one, or None if the data do not determine E; and the mask (N, 1) uint8, or the given
+        mask array, or None with fewer than five points. As in cv2, the mask is a cv2.UMat if an argument is one.
 
     Raises:
         ValueError: an argument has a wrong shape or value; the message names it.
@@ -133,8 +133,8 @@ def findFundamentalMat(
     installed, and raise an error with `scores` or `options`.
 
     Returns:
-        F (3, 3) float64 with F[2, 2] = 1 (or norm one if that entry is zero), or None if the data determine no F; and
-        the mask (N, 1) uint8, or the given mask array, or None with fewer than seven points.
+        F (3, 3) float64 with F[2, 2] = 1 (or norm one if that entry is zero), or None if the data do not determine F;
+        and the mask (N, 1) uint8, or the given mask array, or None with fewer than seven points.
     """
     on_device = any(map(is_umat, (points1, points2, *args, *kwargs.values())))
     request = bind("findFundamentalMat", fundamental_form(args, kwargs), args, kwargs)
@@ -172,8 +172,8 @@ def findHomography(
     four points always determine a homography.
 
     Returns:
-        H (3, 3) float64 with H[2, 2] = 1 (or norm one if that entry is zero), or None if the data determine no H; and
-        the mask (N, 1) uint8, or the given mask array, or None with fewer than four points.
+        H (3, 3) float64 with H[2, 2] = 1 (or norm one if that entry is zero), or None if the data do not determine H;
+        and the mask (N, 1) uint8, or the given mask array, or None with fewer than four points.
     """
     on_device = any(map(is_umat, (srcPoints, dstPoints, *args, *kwargs.values())))
     request = bind("findHomography", homography_form(args, kwargs), args, kwargs)

@@ -11,7 +11,7 @@ from caransac._support.arrays import as_array, as_reals
 
 
 def as_points(points: Any, name: str, *, width: int = 2, homogeneous: bool = False) -> Any:
-    """Return points (N, 1, width), (1, N, width), or an empty list as (N, width). Estimators check the rest.
+    """Convert points (N, 1, width) or (1, N, width), or an empty list, to (N, width). Estimators check the rest.
 
     With `homogeneous`, three coordinates are accepted, too. As in cv2, a point at infinity is replaced by its first two
     coordinates.

@@ -120,7 +120,7 @@ def bind(name: str, form: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 
 def _cameras(form: str, given: Mapping[str, Any]) -> tuple[Camera, ...]:
-    """Return the two cameras of a form, or none if it has no cameras."""
+    """Return the two cameras of a form, or an empty tuple if it has no cameras."""
     if form is ONE_CAMERA:
         return (as_camera(downloaded(given["cameraMatrix"]), "cameraMatrix"),) * 2
     if form is FOCAL:

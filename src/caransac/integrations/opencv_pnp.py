@@ -45,9 +45,9 @@ def solvePnPRansac(
         cameraMatrix: (3, 3) calibration matrix.
         distCoeffs: distortion coefficients (k1, k2, p1, p2[, k3[, k4, k5, k6]]), or None.
         *args: the other arguments of one of the forms. As in cv2, None means the default. `reprojectionError` is the
-            threshold in pixels. `iterationsCount` is the maximum number of hypotheses, ours by default. `flags` does
-            not choose the estimator. Calls with a guess of the pose (`useExtrinsicGuess`) or with a flag for planar
-            targets (SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE) run in OpenCV and raise an error with `scores` or
+            threshold in pixels. `iterationsCount` is the maximum number of hypotheses; its default is ours. `flags`
+            does not choose the estimator. Calls with a guess of the pose (`useExtrinsicGuess`) or with a flag for
+            planar targets (SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE) run in OpenCV and raise an error with `scores` or
             `options`.
         scores: (N,) quality of each match; see `caransac.estimate_absolute_pose` (new).
         score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
@@ -69,7 +69,7 @@ def solvePnPRansac(
     if is_on(guessed, "useExtrinsicGuess") or flags in PLANAR_FLAGS:
         if scores is not None or options is not None:
             raise ValueError(
-                "scores and options have no meaning for useExtrinsicGuess and for planar flags, OpenCV's own"
+                "scores and options cannot be used with useExtrinsicGuess or planar flags, which run in OpenCV"
             )
         return tuple(load_opencv().solvePnPRansac(objectPoints, imagePoints, cameraMatrix, distCoeffs, *args, **kwargs))
     lens = downloaded(cameraMatrix), None if distCoeffs is None else downloaded(distCoeffs)

@@ -26,7 +26,7 @@ def original_attribute(library: str, name: str, package: str) -> Any:
         original = import_module(library)
     except ImportError as error:
         raise AttributeError(
-            f"{name!r} is not among what caransac answers, and {library}, which may have it, is not installed: "
+            f"caransac does not replace {name!r}, and {library}, which may have it, is not installed: "
             f"pip install {package}"
         ) from error
     return getattr(original, name)

@@ -12,9 +12,10 @@ Both forms of PoseLib's settings are accepted: the two dicts of version 2, and t
 ``{"max_error": 1.0, "ransac": {...}, "bundle": {...}}``. A `caransac.Options` may replace them. Unknown settings, which
 PoseLib ignores, raise a ValueError. `scores` and `score_kind` are new, as in `caransac.estimate_relative_pose`.
 
-If the data determine no model, the result is the same as PoseLib's: an identity matrix, or a pose with the identity
-rotation and zero translation. Code written for PoseLib therefore keeps running. Check ``info["success"]``, which is
-new, or ``info["num_inliers"]``, which is then zero. `caransac.estimate_relative_pose` itself never returns an identity.
+If the data do not determine a model, the result is the same as PoseLib's: an identity matrix, or a pose with the
+identity rotation and zero translation. Code written for PoseLib therefore keeps running. Check ``info["success"]``,
+which is new, or ``info["num_inliers"]``, which is then zero. `caransac.estimate_relative_pose` itself never returns an
+identity.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def estimate_relative_pose(
         score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
 
     Returns:
-        The pose, or the identity with zero translation if the data determine no pose; and a dict with
+        The pose, or the identity with zero translation if the data do not determine a pose; and a dict with
 
         - refinements: int, number of rounds, each of which ends with a refinement,
         - iterations: int, number of hypotheses,
@@ -136,7 +137,7 @@ def estimate_fundamental(
     Arguments and errors are those of `estimate_relative_pose`, without cameras.
 
     Returns:
-        F (3, 3) of norm one, or the identity if the data determine no F; and the same dict.
+        F (3, 3) of norm one, or the identity if the data do not determine F; and the same dict.
     """
     options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)
     found = api.estimate_fundamental(
@@ -164,8 +165,8 @@ def estimate_homography(
     second image.
 
     Returns:
-        H (3, 3) of norm one with ``x2 ~ H x1``, or the identity if the data determine no H; and the same dict, in which
-        `model_score` is computed from these distances.
+        H (3, 3) of norm one with ``x2 ~ H x1``, or the identity if the data do not determine H; and the same dict, in
+        which `model_score` is computed from these distances.
     """
     settings = _either(ransac_opt, opt, "ransac_opt", "opt")
     nested = opt is not None or (isinstance(settings, Mapping) and bool({"ransac", "bundle"} & settings.keys()))
@@ -198,8 +199,8 @@ def estimate_absolute_pose(
     the pose.
 
     Returns:
-        The pose with ``x = R X + t``, or the identity with zero translation if the data determine no pose; and the same
-        dict with two more entries:
+        The pose with ``x = R X + t``, or the identity with zero translation if the data do not determine a pose; and
+        the same dict with two more entries:
 
         - camera: dict {model, params, width, height} of the camera, refined if requested (new),
         - covariance: (6, 6) see `caransac.AbsolutePoseResult`; None without a pose (new).
@@ -255,7 +256,7 @@ def estimate_shared_focal_relative_pose(
 
     Returns:
         Pose and cameras, and the same dict. The principal points are refined a little. They may therefore differ from
-        `pp` and from each other. If the data determine no pose, it is the identity with zero translation, and the
+        `pp` and from each other. If the data do not determine a pose, it is the identity with zero translation, and the
         cameras are the assumed ones.
     """
     options = options_from(_either(ransac_opt, opt, "ransac_opt", "opt"), bundle_opt)

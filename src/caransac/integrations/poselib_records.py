@@ -1,7 +1,6 @@
 """Return types of PoseLib's estimators: poses, cameras and image pairs, with its names.
 
-A pose has PoseLib's own type if it is installed, because PoseLib's functions accept poses. They accept no other of
-these types.
+If PoseLib is installed, poses have its type, because its functions accept poses. They do not accept the other types.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     found = pycolmap.estimate_and_refine_absolute_pose(points2D, points3D, camera)
 
 If pycolmap is installed, all other names (pycolmap.Camera, pycolmap.Database, ...) are taken from it. Cameras and
-settings are objects of pycolmap, or dicts. Returns are those of pycolmap: dicts, or None if the data determine no
+settings are objects of pycolmap, or dicts. Returns are those of pycolmap: dicts, or None if the data do not determine a
 model. The dicts have two more entries, `probabilities` and `confidence`. The arguments `scores` and `score_kind` are
 new, as in `caransac.estimate_relative_pose`.
 
@@ -71,7 +71,7 @@ def estimate_essential_matrix(
 
     Returns:
         A dict with E (3, 3), cam2_from_cam1 (pycolmap.Rigid3d), num_inliers, inlier_mask (N,) bool, probabilities (N,)
-        and confidence; or None if the data determine no pose.
+        and confidence; or None if the data do not determine a pose.
 
     Raises:
         ValueError: a setting is unknown, or an argument has a wrong shape or value; the message names it.
@@ -108,7 +108,7 @@ def estimate_fundamental_matrix(
 
     Returns:
         A dict with F (3, 3), num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence; or None if the data
-        determine no matrix.
+        do not determine a matrix.
     """
     options = as_options(estimation_options)
     found = api.estimate_fundamental(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
@@ -130,7 +130,7 @@ def estimate_homography_matrix(
 
     Returns:
         A dict with H (3, 3) of norm one, num_inliers, inlier_mask (N,) bool, probabilities (N,) and confidence; or None
-        if the data determine no matrix.
+        if the data do not determine a matrix.
     """
     options = as_options(estimation_options)
     found = api.estimate_homography(points2D1, points2D2, scores=scores, score_kind=score_kind, options=options)
@@ -250,7 +250,7 @@ def _read_pair_ids(database: Path, pairs: Path) -> set[int]:
         numbers = {name: number for number, name in connection.execute("SELECT image_id, name FROM images")}
     listed = [words[:2] for line in read_text(pairs).splitlines() if len(words := line.split("#")[0].split()) >= 2]
     if unknown := sorted({name for names in listed for name in names if name not in numbers}):
-        warnings.warn(f"{pairs}: {len(unknown)} images are not in {database}, {unknown[0]} for one", stacklevel=3)
+        warnings.warn(f"{pairs}: {len(unknown)} images are not in {database}, for example {unknown[0]}", stacklevel=3)
     ids = (sorted(numbers[name] for name in names) for names in listed if not set(names) & set(unknown))
     return {MAX_IMAGES * first + second for first, second in ids}
 

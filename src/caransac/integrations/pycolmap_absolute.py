@@ -82,7 +82,7 @@ def estimate_and_refine_absolute_pose(
     Returns:
         A dict with cam_from_world (pycolmap.Rigid3d), num_inliers, inlier_mask (N,) bool, probabilities (N,),
         confidence and, if requested, the covariance (6, 6) of rotation vector and translation; or None if the data
-        determine no pose.
+        do not determine a pose.
 
     Raises:
         ValueError: a setting is unknown, or an argument has a wrong shape or value; the message names it.

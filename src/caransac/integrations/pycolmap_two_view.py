@@ -202,7 +202,9 @@ def _as_indices(matches: ArrayLike | None, count1: int, count2: int) -> MatchInd
     """Return matches (n, 2) as indices of keypoints. None matches the keypoints row by row."""
     if matches is None:
         if count1 != count2:
-            raise ValueError(f"points1 and points2 must have the same length or matches, got {count1} and {count2}")
+            raise ValueError(
+                f"points1 and points2 must have the same length, unless matches are given, got {count1} and {count2}"
+            )
         return np.repeat(np.arange(count1, dtype=np.uint32)[:, None], 2, axis=1)
     index = as_array(matches, "matches")
     if index.size == 0:

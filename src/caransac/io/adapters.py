@@ -110,7 +110,7 @@ def matches_from_warp(
     min_certainty: float = MIN_CERTAINTY,
     seed: int = 0,
 ) -> Matches:
-    """Draw correspondences at random from a dense warp, as RoMa and DKM return it; certain ones more often.
+    """Draw random correspondences from a dense warp of RoMa or DKM. Certain ones are drawn more often.
 
     Args:
         warp: (H, W, 4) or (1, H, W, 4) coordinates x1, y1, x2, y2. They range from -1 (left or upper edge of the image)
@@ -136,7 +136,7 @@ def matches_from_warp(
     if rows.ndim not in (2, 3) or rows.shape[-1] != 4:
         raise ValueError(f"warp must have shape (H, W, 4) or (N, 4), got {np.shape(warp)}")
     if weights.size != rows.size // 4 or (rows.ndim == 3 and weights.shape != rows.shape[:2]):
-        raise ValueError(f"certainty must have shape {rows.shape[:-1]}, that of warp, got {weights.shape}")
+        raise ValueError(f"certainty must have shape {rows.shape[:-1]}, the shape of warp, got {weights.shape}")
     if weights.min(initial=0) < 0 or weights.max(initial=1) > 1:
         raise ValueError("certainty must be from 0 to 1; take the sigmoid of logits")
     if not is_integer(max_matches) or max_matches < 1:
@@ -198,7 +198,7 @@ def _side(given: Points, name: str) -> tuple[Array, Any]:
         return _points(given, name), None
     keypoints = _entry(given, KEYPOINTS, "keypoints", name)
     if keypoints is None:
-        raise ValueError(f'{name} must have "keypoints", it has {", ".join(map(str, given)) or "nothing"}')
+        raise ValueError(f'{name} must have "keypoints", but has {", ".join(map(str, given)) or "nothing"}')
     return _points(keypoints, f'{name}["keypoints"]'), _entry(given, SIZES, "image_size", name)
 
 
@@ -207,11 +207,11 @@ def _side_of_both(given: Mapping[str, Any], number: int) -> tuple[Array, Any]:
     index = number - 1  # the names in dictionaries count from zero
     for name in BATCH:
         if name in given and as_array(given[name], name).any():
-            raise ValueError(f"first must hold one pair: {name} tells of several; choose the matches of one")
+            raise ValueError(f"first must contain one pair, but {name} has several; select the matches of one pair")
     keypoints = _entry(given, [name.format(index) for name in PAIRED_KEYPOINTS], f"keypoints{index}", "first")
     if keypoints is None:
         raise ValueError(
-            f'first must have "keypoints{index}", it has {", ".join(map(str, given)) or "nothing"}; or give the '
+            f'first must have "keypoints{index}", but has {", ".join(map(str, given)) or "nothing"}; or give the '
             "keypoints of image 2 as second"
         )
     sizes = [name.format(index) for name in SIZES if "{}" in name]
@@ -250,7 +250,7 @@ def _points(given: Any, name: str) -> Array:
     """Convert keypoints of any supported form to points (N, 2)."""
     if isinstance(given, list | tuple) and given and hasattr(given[0], "pt"):  # cv2.KeyPoint
         if not all(hasattr(keypoint, "pt") for keypoint in given):
-            raise ValueError(f"{name} must be a list of cv2.KeyPoint, and has something else among them")
+            raise ValueError(f"{name} must be a list of cv2.KeyPoint, but has other objects, too")
         return as_reals([keypoint.pt for keypoint in given], name)
     array = as_array(given, name)
     if array.size == 0:
@@ -287,14 +287,12 @@ def _matched(
     if isinstance(matches, Mapping):
         found = _entry(matches, MATCHES, "matches", "matches")
         if found is None:
-            raise ValueError(f'matches must have "matches" or "matches0", it has {", ".join(map(str, matches))}')
+            raise ValueError(f'matches must have "matches" or "matches0", but has {", ".join(map(str, matches))}')
         per_keypoint = matches.get("matches") is None
         matches = as_array(found, "matches").ravel() if per_keypoint else found
     if matches is None:
         if len(points1) != len(points2):
-            raise ValueError(
-                f"matches must tell which of the {len(points1)} and {len(points2)} keypoints belong together"
-            )
+            raise ValueError(f"matches must be given, because there are {len(points1)} and {len(points2)} keypoints")
         return points1, points2, None, None
     if isinstance(matches, list | tuple) and any(_is_descriptor_match(each) for each in matches):
         indices, ratios = _from_descriptor_matches(matches)
@@ -321,8 +319,8 @@ def _as_indices(matches: Any, count1: int) -> tuple[NDArray[np.int64], NDArray[n
         return array, None
     if array.ndim > 2 or (array.ndim == 2 and len(array) != 1) or array.size != count1:
         raise ValueError(
-            f"matches must be indices (M, 2), or (N,) with -1 for no match, one per keypoint of image 1, which are "
-            f"{count1}; got shape {np.shape(matches)}"
+            f"matches must be indices (M, 2), or (N,) with -1 for no match, one for each of the {count1} keypoints "
+            f"of image 1; got shape {np.shape(matches)}"
         )
     chosen = array.ravel() >= 0
     return np.stack([np.flatnonzero(chosen), array.ravel()[chosen]], axis=1), chosen
@@ -343,7 +341,7 @@ def _from_descriptor_matches(matches: Sequence[Any]) -> tuple[NDArray[np.int64],
     ranked = [list(each) if isinstance(each, list | tuple) else [each] for each in matches]
     ranked = [each for each in ranked if each]
     if not all(hasattr(each, "trainIdx") for few in ranked for each in few):
-        raise ValueError("matches must be cv2.DMatch, or lists of them, and have something else among them")
+        raise ValueError("matches must be cv2.DMatch, or lists of them, but have other objects, too")
     indices = np.array([(each[0].queryIdx, each[0].trainIdx) for each in ranked], np.int64).reshape(-1, 2)
     if all(len(each) == 1 for each in ranked):
         return indices, None

@@ -26,8 +26,8 @@ def match_vectors(vectors1: Floats, vectors2: Floats) -> tuple[NDArray[np.intp],
 
     Returns:
         Indices (M,) in `vectors1`, indices (M,) in `vectors2`, and ratios (M,): the squared distance from the first
-        vector to its nearest neighbour divided by that to its second-nearest. The ratio is 1 if there is no second
-        neighbour or both distances are zero.
+        vector to its nearest neighbour divided by the squared distance to its second-nearest. The ratio is 1 if there
+        is no second neighbour or both distances are zero.
     """
     vectors1, vectors2 = _vectors(vectors1, "vectors1"), _vectors(vectors2, "vectors2")
     count1, count2 = len(vectors1), len(vectors2)

@@ -63,7 +63,7 @@ def read_image(path: str | Path) -> Image:
     except cv2.error:  # a broken header that asks for more memory than OpenCV allows
         pixels = None
     if pixels is None:
-        raise ValueError(f"{path} is not an image, or of a kind that OpenCV cannot read; JPEG, PNG and TIFF work")
+        raise ValueError(f"{path} is not an image, or OpenCV cannot read its format; JPEG, PNG and TIFF work")
     return np.ascontiguousarray(pixels[:, :, ::-1])
 
 
@@ -74,7 +74,7 @@ def write_image(path: str | Path, image: Image) -> Path:
     if image.dtype != np.uint8 or not image.size or image.ndim != 3 or image.shape[2] != 3:
         raise ValueError(f"image must be (H, W, 3) uint8, got {image.shape} {image.dtype}")
     if not path.suffix or not cv2.haveImageWriter(path.name):
-        raise ValueError(f"OpenCV cannot write {path}: let its name end in .png or .jpg")
+        raise ValueError(f"OpenCV cannot write {path}: its name must end in .png or .jpg")
     encoded, data = cv2.imencode(path.suffix, np.ascontiguousarray(image[:, :, ::-1]))
     if not encoded:
         raise ValueError(f"OpenCV cannot write {path}")
@@ -86,10 +86,10 @@ def write_image(path: str | Path, image: Image) -> Path:
 def focal_from_exif(path: str | Path) -> float | None:
     """Return the focal length in pixels from the EXIF data of an image file, or None if it has none.
 
-    The source is FocalLengthIn35mmFilm, by the diagonals of film and sensor, or else FocalLength with
-    FocalPlaneXResolution. Both assume square pixels, so the orientation of the image makes no difference. An image that
-    is neither 4:3 nor 3:2, such as 16:9, is assumed to be the largest crop of either sensor. Its focal length is
-    between the values for the two sensors.
+    It uses FocalLengthIn35mmFilm and the diagonals of film and sensor, or else FocalLength and FocalPlaneXResolution.
+    Both assume square pixels, so the orientation of the image makes no difference. An image that is neither 4:3 nor
+    3:2, such as 16:9, is assumed to be the largest crop of either sensor. Its focal length is between the values for
+    the two sensors.
     """
     known = _exif_focal(path)
     return None if known is None else known[0]
@@ -161,7 +161,7 @@ def centred_camera(focal_px: float, image: Image, focal_deviation: float = 0.0) 
 def camera_from_exif(path: str | Path, image: Image) -> Camera | None:
     """Return the camera of an image from the EXIF data of its file, accurate to a few per cent; None without EXIF.
 
-    `caransac.estimate_relative_pose` accepts both; for None, also pass the size of the image.
+    `caransac.estimate_relative_pose` accepts the camera or None. If it is None, also pass the size of the image.
     """
     known = _exif_focal(path)
     if known is None:
@@ -198,7 +198,7 @@ def match_images(
 def match_features(
     found1: tuple[Array, Floats], found2: tuple[Array, Floats], features: FeatureKind
 ) -> tuple[Array, Array, Array]:
-    """Match what `detect` found in two images. The result is that of `match_images`."""
+    """Match the features that `detect` found in two images. Return the same as `match_images`."""
     (points1, vectors1), (points2, vectors2) = found1, found2
     index1, index2, ratios_sq = match_vectors(vectors1, vectors2)
     # Squared distances of ±1 vectors count differing bits.
@@ -228,9 +228,7 @@ def detect(
         raise ValueError(f"features must be one of {', '.join(get_args(FeatureKind))}, not {shorten(features)}")
     check_whole(max_features, "max_features", 1, 10**6)
     if not is_integer(max_size) or (max_size != 0 and max_size < SMALLEST_SIZE):
-        raise ValueError(
-            f"max_size must be 0, for images as they are, or at least {SMALLEST_SIZE}, not {shorten(max_size)}"
-        )
+        raise ValueError(f"max_size must be 0, for the full size, or at least {SMALLEST_SIZE}, not {shorten(max_size)}")
     cv2 = _opencv()
     grey = _grey(cv2, image)
     reduced = _reduce(cv2, grey, max_size)
@@ -294,7 +292,7 @@ def installed_features() -> tuple[str, ...]:
 
 def _detector(cv2: ModuleType, features: FeatureKind, max_features: int) -> Any:
     if features == "rootsift":
-        # If asked for a number, OpenCV would keep the keypoints of the highest contrast, which are the finest ones.
+        # With a maximum number, OpenCV would keep the keypoints with the highest contrast, which are the finest ones.
         # Without the precise upscaling, keypoints are off by a quarter of a pixel.
         return cv2.SIFT_create(0, contrastThreshold=CONTRAST_THRESHOLD, enable_precise_upscale=True)
     if features == "orb":

@@ -76,7 +76,7 @@ class Matches:
             raise ValueError(f"arrays must be arrays by their names, not a {type(arrays).__name__}")
         missing = [name for name in ("points1", "points2") if name not in arrays]
         if missing:
-            raise ValueError(f"no array {missing[0]}; want points1, points2 (N, 2) and optionally scores (N,)")
+            raise ValueError(f"no array {missing[0]}; expected points1, points2 (N, 2) and optionally scores (N,)")
         return cls(
             arrays["points1"],
             arrays["points2"],
@@ -121,7 +121,7 @@ def _camera_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> Camera
 
 
 def _unknown_size(arrays: Mapping[str, NDArray[Any]], name: str) -> tuple[Any, Any] | None:
-    """Return the size of an image whose camera is unknown; None if the camera is known or the size is not."""
+    """Return the size of an image whose camera is unknown; None if the camera is known or the size is unknown."""
     size = _stored_size(arrays, name)
     return size if f"{name}_model" not in arrays and min(size) != 0 else None
 
@@ -145,17 +145,17 @@ def read_matches(path: str | Path, key: str | None = None) -> Matches:
 
     Raises:
         FileNotFoundError: the file does not exist.
-        ValueError: the file does not contain matches. The message says where and why.
+        ValueError: the file does not contain matches. The message names the place and the error.
     """
     path = as_path(path)
     if key is not None and not isinstance(key, str):
         raise ValueError(f"key must be the name of a pair in an h5 file, not {shorten(key)}")
     if path.suffix not in SUFFIXES:
-        raise ValueError(f"{path}: matches are in files that end in {', '.join(SUFFIXES)}")
+        raise ValueError(f"{path}: a file of matches must end in {', '.join(SUFFIXES)}")
     if not path.is_file():
         raise FileNotFoundError(f"no such file of matches: {path}")
     if key is not None and path.suffix != ".h5":
-        raise ValueError(f"{path} holds one pair and has no keys; {key!r} is for h5 files")
+        raise ValueError(f"{path} has one pair and no keys; a key such as {key!r} is only for h5 files")
     if path.suffix == ".npz":
         with open_npz(path) as arrays, naming(path):
             return Matches.from_arrays(arrays)
@@ -236,12 +236,12 @@ def _parse_text(text: str) -> Matches:
         try:
             row = [float(word) for word in words.replace(",", " ").split()]
         except ValueError as error:
-            raise ValueError(f"line {number}: {error}; want x1 y1 x2 y2 [score]") from error
+            raise ValueError(f"line {number}: {error}; expected x1 y1 x2 y2 [score]") from error
         if len(row) not in (4, 5) or (rows and len(row) != len(rows[0])):
             first = f" like the lines before, {len(rows[0])}" if rows else ""
-            raise ValueError(f"line {number} has {len(row)} numbers; want x1 y1 x2 y2 [score]{first}")
+            raise ValueError(f"line {number} has {len(row)} numbers; expected x1 y1 x2 y2 [score]{first}")
         if not np.all(np.isfinite(row)):
-            raise ValueError(f"line {number} holds a number that is not finite")
+            raise ValueError(f"line {number} has a number that is not finite")
         rows.append(row)
     return _from_columns(np.array(rows).reshape(len(rows), -1 if rows else 4), kind)
 
@@ -249,7 +249,7 @@ def _parse_text(text: str) -> Matches:
 def _from_columns(table: Array, kind: ScoreKind = "ratio") -> Matches:
     """Create matches from a table (N, 4) of x1 y1 x2 y2, or (N, 5) with the score."""
     if table.ndim != 2 or table.shape[1] not in (4, 5):
-        raise ValueError(f"want an array (N, 4) of x1 y1 x2 y2, or (N, 5) with the score, got {table.shape}")
+        raise ValueError(f"expected an array (N, 4) of x1 y1 x2 y2, or (N, 5) with the score, got {table.shape}")
     return Matches(table[:, :2], table[:, 2:4], table[:, 4] if table.shape[1] == 5 else None, kind)
 
 
@@ -265,10 +265,10 @@ def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
     names = list(file)
     if key is None and "x1" not in file:
         if not names:
-            raise ValueError("it holds nothing; want x1, x2 (N, 2), optionally scores (N,)")
+            raise ValueError("it is empty; expected x1, x2 (N, 2), optionally scores (N,)")
         if len(names) > 1:
             listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-            raise ValueError(f"it holds {len(names)} pairs; choose one by its key: {listed}")
+            raise ValueError(f"it has {len(names)} pairs; choose one by its key: {listed}")
         key = names[0]
     if key is not None and key not in file:
         raise ValueError(f"it has no key {key!r}")
@@ -279,7 +279,7 @@ def _find_in_h5(file: UntrustedGroup, key: str | None) -> Matches:
     found = file if key is None else file.group(key)
     missing = [name for name in ("x1", "x2") if name not in found]
     if missing:
-        raise ValueError(f"{key or 'its root'} has no {missing[0]}; want x1, x2 (N, 2), optionally scores (N,)")
+        raise ValueError(f"{key or 'its root'} has no {missing[0]}; expected x1, x2 (N, 2), optionally scores (N,)")
     known = [found.group(name) if name in found else None for name in ("camera1", "camera2")]
     size1, size2 = (None if group is None or "model" in group else _size_from_h5(group) for group in known)
     return Matches(
