@@ -186,7 +186,7 @@ def test_a_result_is_drawn_with_its_images_and_a_legend(pair):
     for figure in (drawn, plot.draw_flow(None, pair.points1, pair.points2, pair.inliers)):
         told = [text.get_text() for text in figure.legends[0].get_texts()]
         assert told[:3] == ["probably right", "unsure", "probably wrong"]
-    assert told[3:] == ["a line leads towards the place in image 2"]
+    assert told[3:] == ["a line points to the position in image 2"]
 
 
 def painted(figure):

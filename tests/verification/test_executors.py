@@ -173,7 +173,7 @@ def test_a_pair_that_kills_workers_twice_is_skipped_and_named(database, tmp_path
 def test_workers_that_keep_dying_are_an_error(database, tmp_path, monkeypatch):
     monkeypatch.setattr("caransac.verification.executors.MOST_DEATHS", 3)
     all_of_them = {pair_id(i) for i in range(6)}
-    with pytest.raises(OSError, match="workers keep dying, out of memory perhaps: continue with fewer --workers"):
+    with pytest.raises(OSError, match="workers keep dying, perhaps out of memory: continue with fewer --workers"):
         verify_with_deadly_pairs(database, tmp_path, all_of_them, lives=5)
 
 

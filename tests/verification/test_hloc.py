@@ -136,7 +136,7 @@ def test_outputs_that_cannot_be_are_refused_at_once(files, capsys, monkeypatch):
         ("folder", "is a folder: give the name of a file"),
         ("pairs.txt/out.h5", "it is a file"),
         ("pairs.txt", "pairs.txt is an input; choose another place"),
-        ("others.h5", "not from caransac verify: choose another place, or replace it by --overwrite"),
+        ("others.h5", "which caransac verify did not write: choose another path, or replace it with --overwrite"),
     ):
         assert main([*inputs, str(files / out)]) == 2
         assert message in capsys.readouterr().err

@@ -207,7 +207,7 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
         [
             f"{path}: pose of the camera, x = R X + t:",
             matrix,
-            f"  camera's place  ({place})",
+            f"  camera centre   ({place})",
             f"  quaternion      {q}",
             f"  inliers         {found.num_inliers} of {found.num_matches} matches, {share:.0f} %",
             f"  confidence      {confidence}",

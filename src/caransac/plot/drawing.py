@@ -52,7 +52,7 @@ def draw_matches(
     ``savefig``.
 
     Args:
-        path: where to write the picture, or None.
+        path: path of the picture, or an open file, or None.
         points1: (n, 2) pixels in image 1; (0, 0) is the centre of the top-left pixel.
         points2: (n, 2) pixels in image 2.
         probabilities: (n,) inlier probabilities, as in ``result.probabilities``, or bool, as in ``result.inliers``.
@@ -110,11 +110,11 @@ def draw_flow(
 ) -> Figure:
     """Draw the points of image 1, with a short line from each probable one towards its position in image 2.
 
-    Inliers of a scene flow together; outliers do not. This picture shows many matches at once, which lines across two
-    images would hide.
+    Inliers of a scene move consistently; outliers do not. The picture shows many matches at once. Lines across two
+    images would hide them.
 
     Args:
-        path: where to write the picture, or None.
+        path: path of the picture, or an open file, or None.
         points1: (n, 2) pixels in image 1; (0, 0) is the centre of the top-left pixel.
         points2: (n, 2) pixels in image 2.
         probabilities: (n,) inlier probabilities, as in ``result.probabilities``, or bool, as in ``result.inliers``.
@@ -145,7 +145,7 @@ def draw_flow(
     axes.scatter(first[order, 0], first[order, 1], s=7, c=colours_of(shown[order]), linewidths=0, zorder=3)
     axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5), aspect="equal", title=title)
     axes.set_axis_off()
-    add_legend(axes, ax, "a line leads towards the place in image 2")
+    add_legend(axes, ax, "a line points to the position in image 2")
     return deliver(axes, path)
 
 
@@ -157,7 +157,7 @@ def draw_points3d(
     Dark points have a small angle between their rays and thus an uncertain depth.
 
     Args:
-        path: where to write the picture, or None.
+        path: path of the picture, or an open file, or None.
         result: result with a pose. Its `points3d` are drawn, except the farthest one per cent.
         title: a line above the picture.
         ax: axes to draw on instead of a new figure.
@@ -197,7 +197,7 @@ def draw_epipolar_lines(
     """Draw both images with points and the epipolar lines of their matches, one colour per match.
 
     Args:
-        path: where to write the picture, or None.
+        path: path of the picture, or an open file, or None.
         F: (3, 3) fundamental matrix of pixels. For a pose, use ``geometry.fundamental_from_essential(E, K1, K2)``.
         points1: (n, 2) pixels in image 1; (0, 0) is the centre of the top-left pixel.
         points2: (n, 2) pixels in image 2.
@@ -249,7 +249,7 @@ def draw_progression(
     """Draw how the inlier probabilities sharpen over the rounds: on image 1 and as histograms.
 
     Args:
-        path: where to write the picture, or None.
+        path: path of the picture, or an open file, or None.
         result: a result of "ca-ransac" with a trace (``Options(keep_trace=True)``).
         points1: (n, 2) pixels in image 1; (0, 0) is the centre of the top-left pixel.
         image1: (H, W) or (H, W, 3) uint8, or None for an empty frame.

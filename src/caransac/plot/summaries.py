@@ -34,7 +34,7 @@ def summary(
         image2: image 2 in the same form.
     """
     if not hasattr(result, "inliers") or not hasattr(result, "probabilities"):
-        raise ValueError(f"result must be what caransac estimated, not a {type(result).__name__}")
+        raise ValueError(f"result must be a result of caransac, not a {type(result).__name__}")
     shown = result.inliers if result.probabilities is None else result.probabilities
     file = BytesIO()
     draw_matches(file, points1, points2, shown, image1=image1, image2=image2)

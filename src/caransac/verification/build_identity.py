@@ -1,4 +1,4 @@
-"""Identify the build of caransac more exactly than its version: builds between two releases share a version."""
+"""Identify the exact build of caransac. Builds between two releases have the same version."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def open_cluster(scheduler: str) -> Iterator[Executor]:
             check_versions(client.run(eval, BUILD, on_error="return"), build_identity())
             yield client.get_executor()  # type: ignore[no-untyped-call]  # as above
         except KilledWorker as error:
-            raise OSError(f"the cluster at {scheduler} gave up a batch, its workers died too often: {error}") from error
+            raise OSError(f"the cluster at {scheduler} gave up a batch: its workers died too often: {error}") from error
         except (CancelledError, ValueError) as error:
             # If the scheduler is lost, Dask sometimes finds no exception to unpack for a future and raises ValueError.
             if isinstance(error, ValueError) and client.status == "running":
@@ -65,6 +65,6 @@ def check_versions(found: Mapping[str, object], wanted: str) -> None:
             raise ImportError(f"the worker at {address} has no caransac: install version {caransac.__version__} there")
         if version != wanted:
             raise OSError(
-                f"the worker at {address} has caransac {version}, and this is {wanted}: they must be the same, as "
-                "results may differ"
+                f"the worker at {address} has caransac {version}, but this process has {wanted}: they must be the "
+                "same, because results may differ"
             )

@@ -94,9 +94,9 @@ class ColmapDatabase:
         Args:
             path: path of the database.
             calibrated: "auto" estimates a pose if both focal lengths are known, from a prior or pooled over the pairs
-                of a camera, and a fundamental matrix otherwise. "always" trusts every camera, "never" trusts none.
-            focal_deviation: relative standard deviation of prior focal lengths with "auto"; 0 trusts them exactly, None
-                means that of EXIF.
+                of a camera, and a fundamental matrix otherwise. "always" trusts every camera, "never" trusts no camera.
+            focal_deviation: relative standard deviation of prior focal lengths with "auto"; 0 treats them as exact,
+                None means the deviation of EXIF.
             write_focals: whether to write pooled focal lengths into the cameras, as priors, after all pairs are
                 verified. Lenses with visible distortion become SIMPLE_RADIAL with k1.
             overwrite: whether to verify all pairs again. After an interrupted run with the same settings and this
@@ -109,7 +109,7 @@ class ColmapDatabase:
 
         Raises:
             OSError: the database is missing, locked or cannot be written to.
-            ValueError: the file is not a COLMAP database or has no pairs to verify. The message says what to do.
+            ValueError: the file is not a COLMAP database or has no pairs to verify. The message explains what to do.
         """
         check_calibrated(calibrated)
         self.path = as_path(path)
@@ -148,7 +148,7 @@ class ColmapDatabase:
 
     @property
     def kept_settings(self) -> Mapping[str | None, int]:
-        """Count these pairs by their settings; None stands for other software."""
+        """Count the kept pairs by their settings; None stands for other software."""
         return Counter(pair.settings for pair in self._kept)
 
     def learn_focals(self, found: Mapping[int, CameraEstimate]) -> None:
@@ -196,7 +196,7 @@ class ColmapDatabase:
         self._to_replace = ()
 
     def finish(self) -> None:
-        """Write pooled cameras if requested. This is last, so that an interrupted run can pool the same again."""
+        """Write pooled cameras if requested. This comes last: an interrupted run can pool the same pairs again."""
         used = {number: self._cameras[number].camera for number in self.pooled} if self._write_focals else {}
         rows = [
             (MODELS.index(camera.model), blob(np.array(camera.params)), number)
@@ -253,7 +253,7 @@ class ColmapDatabase:
         return {image_id: _Image(str(name), camera_id) for image_id, name, camera_id in in_order(rows)}
 
     def _choose_unpooled(self) -> dict[int, UnknownCamera]:
-        """Choose cameras and pairs for pooling. Verified pairs are included, so that every run pools the same."""
+        """Choose cameras and pairs for pooling. Verified pairs are included, so that every run pools the same pairs."""
         matches: dict[int, dict[int, int]] = {}
         counted = "SELECT pair_id, rows FROM matches WHERE typeof(rows) = 'integer' AND rows >= ? ORDER BY pair_id"
         for key, rows in in_order(self._execute(counted, MIN_POOLED_MATCHES)):

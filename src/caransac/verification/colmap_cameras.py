@@ -1,4 +1,4 @@
-"""Cameras of a COLMAP database: what is known about their focal lengths, and from which source."""
+"""Cameras of a COLMAP database, their focal lengths, and the sources of these."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ColmapCamera:
         return self.camera is None and self.size is not None
 
     def pooled(self, found: CameraEstimate) -> ColmapCamera:
-        """Return the camera with the pooled focal length and lens, or itself if pooling found none."""
+        """Return the camera with the pooled focal length and lens, or the same camera if none was found."""
         if self.stored is None or found.focal_px is None or found.deviation is None:
             return self
         camera = self.stored.adjusted(found.focal_px / self.stored.mean_focal, (0.0, 0.0), found.deviation)
@@ -90,7 +90,7 @@ def read_cameras(
     Args:
         rows: camera_id, model, width, height, params and prior_focal_length of each camera.
         calibrated: see `ColmapDatabase`.
-        focal_deviation: relative deviation of prior focal lengths; None for that of EXIF.
+        focal_deviation: relative deviation of prior focal lengths; None for the deviation of EXIF.
         path: path of the database, for messages.
         strict: whether to raise if a required camera cannot be read. Otherwise the camera gets a `problem`.
 
@@ -100,7 +100,7 @@ def read_cameras(
     if focal_deviation is not None:
         check_deviation(focal_deviation)
     if focal_deviation is not None and focal_deviation > 0 and calibrated != "auto":
-        raise ValueError(f"focal_deviation must be left out or 0 where calibrated is {calibrated!r}")
+        raise ValueError(f"focal_deviation must be left out or 0 if calibrated is {calibrated!r}")
     prior_deviation = EXIF_FOCAL_DEVIATION if focal_deviation is None else focal_deviation
     cameras = {}
     for camera_id, *stored, prior in rows:

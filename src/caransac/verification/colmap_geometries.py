@@ -112,7 +112,7 @@ class GeometryTable:
         )
 
     def forget_outdated(self) -> None:
-        """Record that no geometry is left to be replaced."""
+        """Record that all outdated geometries are replaced."""
         if self._has_our_tables():
             self._connection.execute("DELETE FROM caransac_geometries WHERE outdated")
 

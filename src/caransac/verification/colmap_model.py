@@ -61,7 +61,7 @@ class ColmapModel:
         """Read a model from COLMAP's files cameras and points3D, and from the database with its features.
 
         Raises:
-            ValueError: a file is not what it should be.
+            ValueError: the content of a file is invalid.
             OSError: a file is missing.
         """
         folder, database = as_path(folder, "folder"), as_path(database, "database")
@@ -116,7 +116,7 @@ class ColmapModel:
 
 
 def in_colmap_pixels(camera: Camera) -> Camera:
-    """Shift a camera from OpenCV's pixels, with (0, 0) as the first centre, to COLMAP's, with (0.5, 0.5)."""
+    """Convert a camera from OpenCV's pixels, whose first centre is (0, 0), to COLMAP's, whose first is (0.5, 0.5)."""
     return camera.adjusted(1.0, (PIXEL_CENTRE, PIXEL_CENTRE), camera.focal_deviation)
 
 

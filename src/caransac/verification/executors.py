@@ -144,7 +144,7 @@ def _run(
                     again.extend([pair] for pair in batch)
                     continue
                 names = batch[0].image1, batch[0].image2
-                lost = BadPairError(names, "its worker process died twice, out of memory perhaps: use fewer --workers")
+                lost = BadPairError(names, "its worker process died twice, perhaps out of memory: use fewer --workers")
                 if on_skipped is None:
                     raise lost from error
                 on_skipped(lost)
@@ -216,4 +216,4 @@ def open_executor(workers: int = 1, scheduler: str | None = None) -> Iterator[tu
             try:
                 yield executor, BATCHES_PER_WORKER * workers
             except WorkerDiedError as error:
-                raise OSError("workers keep dying, out of memory perhaps: continue with fewer --workers") from error
+                raise OSError("workers keep dying, perhaps out of memory: continue with fewer --workers") from error

@@ -42,7 +42,7 @@ MOST_KEYPOINTS = 2**32 - 1  # maximum per image, because indices have 32 bits
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two images in the order of their matches, and the group of the matches; empty if there is none."""
+    """Two images in the order of their matches, and the name of their group, which is empty if there is none."""
 
     image1: str
     image2: str
@@ -79,11 +79,11 @@ class HlocFiles:
             features: file of keypoints, one group per image.
             matches: file of matches, one group per pair.
             pairs: text file with two image names per line.
-            out: file to write at the end. Pairs that it contains already are kept, and also those in the work file of
-                an unfinished run.
+            out: file to write at the end. Pairs that are already in it, or in the work file of an unfinished run, are
+                kept.
             cameras: file of intrinsics in COLMAP's convention, ``name MODEL width height params...`` per line, or None.
             calibrated: "never" ignores the cameras, "always" requires one for every image.
-            focal_deviation: relative standard deviation of the cameras' focal lengths; 0 for exact ones.
+            focal_deviation: relative standard deviation of the cameras' focal lengths; 0 for exact focal lengths.
             overwrite: whether to verify all pairs again. After an interrupted run with the same settings and this
                 option, only the remaining pairs are verified.
             settings: settings of the verification, see `describe_settings`. They are stored with the geometries.
@@ -91,7 +91,7 @@ class HlocFiles:
 
         Raises:
             OSError: a file is missing or is not HDF5.
-            ValueError: the content of a file is invalid. The message says what to do.
+            ValueError: the content of a file is invalid. The message explains what to do.
         """
         check_calibrated(calibrated)
         features, matches, pairs, out = (
@@ -194,8 +194,8 @@ class HlocFiles:
 
     def _without_matches(self, pair: _Pair) -> ValueError:
         return ValueError(
-            f"{self._matches.path}: no matches of {pair.image1} and {pair.image2}: match this pair first, or take "
-            "it out of --pairs"
+            f"{self._matches.path}: no matches of {pair.image1} and {pair.image2}: match this pair first, or remove "
+            "it from --pairs"
         )
 
     def _read_matches(self, pair: _Pair) -> tuple[MatchIndices, Floats | None]:

@@ -25,7 +25,7 @@ from caransac._support.untrusted_h5 import UntrustedGroup, read_h5
 from caransac.verification.pair_records import SHAPES, Config, PairGeometry
 from caransac.verification.provenance import UNRECORDED
 
-OTHERWISE = "is not the work file of an unfinished run of this version ({error}): move it away to start anew"
+OTHERWISE = "is not the work file of an unfinished run of this version ({error}): move it away to start again"
 SETTINGS = "caransac_settings"  # attribute of the file: a JSON list; groups have an index into it
 TABLES = (
     "CREATE TABLE IF NOT EXISTS run (overwrite INTEGER NOT NULL)",
@@ -70,7 +70,7 @@ class HlocOutput:
 
         Raises:
             OSError: an existing file cannot be read.
-            ValueError: an existing file is not what it should be.
+            ValueError: the content of an existing file is invalid.
         """
         self.out, self.work, self._settings = out, Path(f"{out}.partial"), settings
         self._connection: sqlite3.Connection | None = None
@@ -195,8 +195,8 @@ class HlocOutput:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"--out: {self.out} holds {name}, but not from caransac verify: choose another place, or replace it by "
-                "--overwrite"
+                f"--out: {self.out} has {name}, which caransac verify did not write: choose another path, or replace "
+                "it with --overwrite"
             ) from error
 
 

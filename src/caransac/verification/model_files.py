@@ -1,6 +1,6 @@
 """Read the files points3D and cameras of a COLMAP model, binary or text, for localisation.
 
-The files may come from anybody. pycolmap never returns from some truncated files, so they are read here.
+The files are untrusted. pycolmap does not return for some truncated files, so they are parsed here.
 """
 
 from __future__ import annotations

@@ -24,9 +24,10 @@ MatchIndices = NDArray[np.uint32]
 # has as many points in three or more images as with COLMAP's verification at 4 px, and smaller errors (`caransac-lab
 # study real-databases`).
 MAX_ERROR_PX = 3.0
-# Minimum confidence of a pair with known focal lengths. One of eight scenes decided: the training scene kitchen. Below
-# 0.2, wrong poses mislead COLMAP's global mapper there. At 0.35, its incremental mapper loses 7 of 24 images, because
-# the matches of doubtful pairs are right. With unknown focal lengths it loses as many at 0.2, so no pair is rejected.
+# Minimum confidence of a pair with known focal lengths. It was chosen on one of eight scenes, the training scene
+# kitchen. Below 0.2, wrong poses mislead COLMAP's global mapper there. At 0.35, its incremental mapper loses 7 of 24
+# images, because the matches of doubtful pairs are right. With unknown focal lengths it loses as many at 0.2, so no
+# pair is rejected.
 MIN_CONFIDENCE = 0.2
 
 
@@ -103,7 +104,7 @@ class VerificationOptions:
             raise ValueError(f"min_confidence needs method 'ca-ransac'; {self.estimation.method!r} gives no confidence")
 
     def policy(self, *, calibrated: bool) -> GeometryPolicy:
-        """Return the acceptance policy of pairs with known focal lengths, or of other pairs."""
+        """Return the acceptance policy for pairs with known focal lengths, or for other pairs."""
         usual = MIN_CONFIDENCE if calibrated else 0.0
         least = usual if self.min_confidence is None else self.min_confidence
         return GeometryPolicy(min_inliers=self.min_inliers, min_confidence=least)
@@ -196,12 +197,12 @@ class PairGeometry:
         if self.matches.ndim != 2 or self.matches.shape[1] != 2 or len(self.matches) > self.num_matches:
             raise ValueError(f"matches must be up to {self.num_matches} rows of 2, got shape {self.matches.shape}")
         if self.config == Config.DEGENERATE and len(self.matches):
-            raise ValueError("matches must be none of a degenerate pair")
+            raise ValueError("matches must be empty for a degenerate pair")
         for name, shape in SHAPES.items():
             matrix, determined = getattr(self, name), name in DETERMINED[self.config]
             if (matrix is not None) != determined or (matrix is not None and matrix.shape != shape):
                 wanted = f"have shape {shape}" if determined else "be None"
-                raise ValueError(f"{name} must {wanted} where config is {self.config.name}")
+                raise ValueError(f"{name} must {wanted} if config is {self.config.name}")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, bui
 
 
 class FocalProfile(NamedTuple):
-    """Information of a pair about its camera.
+    """Information about a camera from one pair of its images.
 
     Attributes:
         profile: profile of the focal length, see `profile_camera`; None if there is none.
@@ -54,7 +54,7 @@ def _check_build(build: str) -> None:
     """Raise if the caller has another build. Workers of a cluster may join at any time."""
     if build != build_identity():
         here = f"{build_identity()} on {platform.node()}"
-        raise OSError(f"a worker has caransac {here}, and this is {build}: they must be the same")
+        raise OSError(f"a worker has caransac {here}, but the caller has {build}: they must be the same")
 
 
 def _until_interrupted(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
@@ -99,7 +99,7 @@ def estimate_pair(pair: PairMatches, options: VerificationOptions) -> tuple[Pair
     estimation = replace(options.estimation, seed=pair_seed(options.estimation.seed, pair.image1, pair.image2))
     usable = np.flatnonzero(np.isfinite(pair.points1).all(axis=1) & np.isfinite(pair.points2).all(axis=1))
     found = _estimate(pair, usable, estimation)
-    # For a plane or a pure rotation, the epipolar geometry is ambiguous, and the homography counts.
+    # For a plane or a pure rotation, the epipolar geometry is ambiguous, and the homography is used.
     plane = None if found.degeneracy is None else estimate_homography(**_arguments(pair, usable), options=estimation)
     if plane is not None and not policy.accepts(plane):
         plane = None

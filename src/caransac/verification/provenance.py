@@ -54,7 +54,7 @@ def describe_kept(kept: Mapping[str | None, int], now: str) -> list[str]:
 
 
 def _read(text: str) -> dict[str, Any]:
-    """Parse settings by name; none if the text is invalid."""
+    """Parse settings by name; empty if the text is invalid."""
     try:
         settings = parse_json(text)
     except ValueError:

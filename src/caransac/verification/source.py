@@ -29,7 +29,7 @@ class Source(Protocol):
 
     @property
     def kept_settings(self) -> Mapping[str | None, int]:
-        """Number of these pairs by their settings; None stands for other software."""
+        """Number of kept pairs by their settings; None stands for other software."""
         ...
 
     @property

@@ -100,7 +100,7 @@ def describe(
 def _drawn_geometry(
     result: DrawnResult, images: tuple[DrawnImage, DrawnImage], *, undistorts: bool
 ) -> tuple[DrawnGeometry, Array | None]:
-    """Return how models are drawn, and the final model. Homographies may refer to undistorted points."""
+    """Return the converter of models for drawing, and the final model. Homographies may refer to undistorted points."""
     if isinstance(result, RelativePoseResult):
         answer = None if result.R is None or result.t is None else join_pose(result.R, result.t)
         return DrawnPose(images, result.max_error_px), answer
@@ -110,7 +110,7 @@ def _drawn_geometry(
 
 
 def _matrices(geometry: DrawnGeometry, model: Array | None) -> dict[str, list[float] | None]:
-    """Return the matrix of a model as "F" or "H". The other entry is None; without a model both are."""
+    """Return the matrix of a model as "F" or "H". The other entry is None. Without a model both are None."""
     none: dict[str, list[float] | None] = {"F": None, "H": None}
     return none if model is None else none | {geometry.matrix_name: geometry.matrix(model).ravel().tolist()}
 

@@ -171,7 +171,7 @@ class DrawnHomography(DrawnPixelMatrices):
         self._problem = Homography.from_pixels(pixels1, pixels2)
         self._max_error_px = max_error_px
 
-    def pose(self, model: Array) -> None:  # noqa: ARG002  # of a plane there are several, of a rotation none
+    def pose(self, model: Array) -> None:  # noqa: ARG002  # a plane has several poses, a rotation has none
         """Return None: a plane has several poses, and a pure rotation has no translation."""
         return
 

@@ -25,7 +25,7 @@ def write_query_page(
     """Write the page of a query image and return its path.
 
     Args:
-        path: where to write the page.
+        path: path of the page.
         name: name of the image.
         result: the result, successful or not.
         image: (H, W, 3) uint8 RGB, or None to draw without it.
@@ -56,7 +56,7 @@ def _facts(result: AbsolutePoseResult) -> dict[str, str]:
     if result.R is None or result.t is None or result.centre is None:
         return rows
     q = quaternion_from_rotation(result.R)
-    matrices = {"camera's place": result.centre, "[R | t]": np.c_[result.R, result.t], "COLMAP": np.r_[q, result.t]}
+    matrices = {"camera centre": result.centre, "[R | t]": np.c_[result.R, result.t], "COLMAP": np.r_[q, result.t]}
     texts = {name: np.array2string(values, precision=5, suppress_small=True) for name, values in matrices.items()}
     return rows | {name: f'<dd class="matrix">{html.escape(text)}</dd>' for name, text in texts.items()}
 

@@ -99,7 +99,7 @@ def write_report(
         ImportError: there are images, but OpenCV is missing.
     """
     if not isinstance(result, DrawnResult | GeometryResult):
-        raise ValueError(f"result must be what caransac estimated, not {type(result).__name__}")
+        raise ValueError(f"result must be a result of caransac, not {type(result).__name__}")
     geometry = result if isinstance(result, GeometryResult) else None
     result = _drawn(result)
     found1, found2 = _found_cameras(result, geometry)
@@ -243,7 +243,7 @@ def _enclosing(pixels: Array, at_least: Array) -> tuple[int, int]:
 def _reals(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
     array = as_reals(values, name)
     if array.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, that of the matches of the result; got {array.shape}")
+        raise ValueError(f"{name} must have shape {shape}, one row per match of the result; got {array.shape}")
     return array
 
 
