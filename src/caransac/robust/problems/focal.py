@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.computed_once import computed_once
 from caransac.camera import Camera, mean_pixel
 from caransac.geometry import (
     Array,
@@ -21,7 +22,7 @@ from caransac.geometry import (
     symmetric_inverse,
 )
 from caransac.kernels import FOCAL_POSES, RELATIVE, Correspondences, Indices, IntrinsicsPrior, five_point_poses, pack
-from caransac.robust.problems.base import Traits, intrinsics_of, log_scales_of, posterior_information, with_intrinsics
+from caransac.robust.problems.base import Traits, log_scales_of, posterior_information, with_intrinsics
 from caransac.robust.problems.lens_prior import LensPrior
 from caransac.robust.problems.relative import CameraPrior, RelativePoseProblem, choose_pose, pack_rays
 from caransac.tuning import CAMERAS, ERRORS
@@ -124,9 +125,15 @@ class FocalPose(RelativePoseProblem):
         """See `Problem.prior_weight`; it is larger if the matches hardly determine the focal length."""
         unit = ERRORS.cameras * noise**2
         points = self.model_kernels.information(model, self.correspondences, weights) / unit
-        variances = symmetric_inverse(posterior_information(points, self._information([inf, inf]))).diagonal()
+        variances = symmetric_inverse(posterior_information(points, self._centre_information)).diagonal()
         ratios = (variances[RELATIVE.focal(k)] / prior.focal**2 for k, prior in enumerate(self.priors) if prior.focal)
         return unit * min(max([1.0, *(CAMERAS.weak**2 * float(ratio) for ratio in ratios)]), CAMERAS.max_temper)
+
+    @property
+    @computed_once
+    def _centre_information(self) -> Array:
+        """Information (11, 11) of the prior of the principal points."""
+        return self._information([inf, inf])
 
     def held_focal_prior(self, noise: float) -> IntrinsicsPrior:
         """Return the prior of intrinsics whose focal lengths are fixed."""
@@ -165,7 +172,9 @@ class FocalPose(RelativePoseProblem):
         return np.array([self._fundamental(model) for model in models]).reshape(-1, 3, 3)
 
     def _fundamental(self, model: Array) -> Array:
-        Ks = [with_model(camera, intrinsics_of(model, k), 0.0).K for k, camera in enumerate(self.cameras)]
+        Ks = []
+        for camera, (log_scale, x, y) in zip(self.cameras, model[:, 4:].T, strict=True):
+            Ks.append(camera.K @ [[exp(log_scale), 0, x], [0, exp(log_scale), y], [0, 0, 1]])
         F = fundamental_from_essential(essential_from_pose(*split_pose(model[:, :4])), *Ks)
         return np.asarray(F / np.linalg.norm(F))
 
