@@ -1,13 +1,15 @@
 """Every adapter obeys its settings: threshold, iterations and seed have an effect."""
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
-from caransac_lab.bench.adapters import ESTIMATORS
+from caransac_lab.bench.adapters import ESTIMATORS, gcransac_interface
 from caransac_lab.bench.contract import RunSettings, installed_version
 from caransac_lab.bench.protocol import BenchMethod, Job, pose_of_essential, pose_of_fundamental, run_job
 from caransac_lab.datasets import Pair
@@ -23,6 +25,9 @@ CASES = [
 ]
 # Peers that report no iterations, or that may stop early.
 PEERS = [case for case in CASES if case.values[0].module not in ("caransac", "poselib", "pysuperansac")]
+
+
+POSELIB = ("PoseLib", "PoseLib PROSAC")
 
 
 def pairs(count=3, outlier_ratio=0.5, num_points=300):
@@ -120,6 +125,24 @@ def test_superansac_draws_the_requested_number_of_samples():
         pytest.skip(estimator.missing)  # the peer has no wheel for this platform
     for wanted in (2, 768):
         assert estimator.run(next(pairs(1)), "F", RunSettings(max_error_px=3.0, iterations=wanted)).iterations == wanted
+
+
+@pytest.mark.parametrize(("name", "library"), [("GC-RANSAC", "pygcransac"), ("MAGSAC++", "pymagsac")])
+def test_matches_without_scores_are_sampled_uniformly(name, library, monkeypatch):
+    """PROSAC would draw from the first few matches, which are no better than the others."""
+    drawn, scored = [], Pair.from_synthetic(make_pair(50))
+    fake = SimpleNamespace(findEssentialMatrix=lambda *_, sampler, **__: (drawn.append(sampler), (np.eye(3), None))[1])
+    monkeypatch.setitem(sys.modules, library, fake)
+    for pair in (scored, replace(scored, scores=None)):
+        assert ESTIMATORS[name].run(pair, "E", RunSettings()) is not None
+    assert drawn == [gcransac_interface.PROSAC, gcransac_interface.UNIFORM]
+
+
+def test_poselib_samples_progressively_only_with_scores():
+    scored = Pair.from_synthetic(make_pair(300, outlier_ratio=0.6))
+    for pair, same in ((scored, False), (replace(scored, scores=None), True)):
+        uniform, prosac = (ESTIMATORS[name].run(pair, "E", RunSettings(iterations=20)).pose for name in POSELIB)
+        assert np.array_equal(uniform[1], prosac[1]) == same
 
 
 def test_messages_about_missing_packages_name_the_remedy():

@@ -72,6 +72,15 @@ def test_all_tables_and_figures_of_the_paper_run(tmp_path, monkeypatch, capsys, 
     assert expand_paper(["all"]) == [*TABLES, *FIGURES] and expand_paper(["figure-1", "figure-1"]) == ["figure-1"]
 
 
+def test_scores_may_be_left_out(tmp_path, rng):
+    write_scene(tmp_path / "made" / "val" / "scene", rng, num_images=2)
+    arguments = ["--methods", "LM-LO", "--timing-pairs", "0", "--workers", "1", "--no-plots", "-q"]
+    assert main(["bench", f"{tmp_path}/made/val=none", *arguments, "--out", str(tmp_path / "out")]) == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert [row["dataset"] for row in results["rows"]] == ["made/val=none"]
+    assert not list((tmp_path / "out").glob("*.png")) and (tmp_path / "out" / "table.md").is_file()
+
+
 def test_weights_of_ones_own_are_a_row(tmp_path):
     arguments = ["synthetic:1", "--methods", "CA-RANSAC paper tuned", "--timing-pairs", "0", "--workers", "1"]
     weights = ["--weights", str(weights_path("paper"))]

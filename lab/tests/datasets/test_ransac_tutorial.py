@@ -27,6 +27,9 @@ def test_the_path_selects_the_kind_of_scores(folder):
     assert {pair.score_kind for pair in confidences} == {"confidence"}
     assert all(np.array_equal(a.scores, b.scores) for a, b in zip(ratios, confidences, strict=True))
     assert all(pair.scores is None for pair in none) and len(none) == len(ratios)
+    for pair, shuffled in zip(ratios, none, strict=True):
+        rows, others = (np.hstack([each.points1, each.points2]).tolist() for each in (pair, shuffled))
+        assert rows != others and sorted(rows) == sorted(others), "the order of the matches may depend on their scores"
     assert open_dataset(f"{folder}=confidence", 1).num_pairs == len(list(open_dataset(f"{folder}=none", 1).read()))
 
 

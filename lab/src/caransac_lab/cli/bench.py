@@ -24,7 +24,7 @@ from caransac_lab.bench.journal import Journal, Key
 from caransac_lab.bench.paper import PaperTable
 from caransac_lab.bench.plan import GROUPS, Plan
 from caransac_lab.bench.protocol import Outcome
-from caransac_lab.datasets import match_pair_list
+from caransac_lab.datasets import match_pair_list, split_score_kind
 
 QUICK = Plan(sources=("synthetic:40",), problems=("E",), timing_pairs=10)
 
@@ -42,8 +42,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "sources",
         nargs="*",
         metavar="DIR",
-        help="data sets: folders of scenes (RANSAC Tutorial, or npz "
-        "files), pair lists .txt, posebench .h5, or synthetic:N",
+        help="data sets: folders of scenes (RANSAC Tutorial, or npz files), pair lists .txt, posebench .h5, or "
+        "synthetic:N; DIR=confidence has confidences instead of ratios, DIR=none ignores the scores",
     )
     parser.add_argument(
         "--list", action="store_true", help="list all methods, and the requirements of the missing ones"
@@ -69,6 +69,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of processes for measuring accuracy; it does not change the figures (default: %(default)s)",
     )
+    parser.add_argument("--no-plots", action="store_true", help="write only the figures and tables")
     add_quiet(parser)
     _add_images(parser)
     _add_amount(parser)
@@ -209,7 +210,7 @@ def read_plan(arguments: argparse.Namespace) -> Plan:
 def check_sources(sources: Sequence[str]) -> None:
     """Raise for the first missing data set, before imports that may fail as well."""
     for source in sources:
-        if source.partition(":")[0] != "synthetic" and not Path(source).exists():
+        if source.partition(":")[0] != "synthetic" and not split_score_kind(Path(source))[0].exists():
             raise FileNotFoundError(
                 f"no such file or folder: {source}; want a folder of scenes, a pair list .txt, a posebench .h5 or "
                 "synthetic:N"
@@ -278,6 +279,7 @@ def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, paper: PaperT
         benchmark.missing,
         command=shlex.join(["caransac-lab", *sys.argv[1:]]),
         paper=paper,
+        plots=not arguments.no_plots,
     )
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(publication.format_markdown(results, paper, width), end="")

@@ -6,7 +6,7 @@ from caransac_lab.datasets.pair import Pair
 from caransac_lab.datasets.pair_list import match_pair_list, read_pair_list
 from caransac_lab.datasets.posebench import read_posebench
 from caransac_lab.datasets.queries import Query, read_queries
-from caransac_lab.datasets.ransac_tutorial import read_ransac_tutorial
+from caransac_lab.datasets.ransac_tutorial import read_ransac_tutorial, split_score_kind
 
 __all__ = [
     "Dataset",
@@ -20,5 +20,6 @@ __all__ = [
     "read_posebench",
     "read_queries",
     "read_ransac_tutorial",
+    "split_score_kind",
     "write_npz",
 ]

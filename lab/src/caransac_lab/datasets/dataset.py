@@ -42,8 +42,8 @@ def open_dataset(source: str | Path, max_pairs: int | None = None) -> Dataset:
     Args:
         source: a folder of scenes, a pair list ``.txt``, a posebench ``.h5``, or synthetic pairs. The folder has the
             layout of the RANSAC Tutorial or npz files; ``FOLDER=confidence`` means that scores are confidences,
-            ``FOLDER=none`` ignores them. ``synthetic:N`` means N synthetic pairs, ``synthetic:N:FIRST`` those starting
-            at number FIRST.
+            ``FOLDER=none`` ignores them and shuffles the matches. ``synthetic:N`` means N synthetic pairs,
+            ``synthetic:N:FIRST`` those starting at number FIRST.
         max_pairs: maximum number of pairs per scene.
 
     Raises:

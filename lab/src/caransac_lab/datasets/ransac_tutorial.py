@@ -29,7 +29,7 @@ def read_ransac_tutorial(
 
     Args:
         root: folder of scenes. Scores are ratios by default; ``FOLDER=confidence`` reads them as confidences,
-            ``FOLDER=none`` ignores them.
+            ``FOLDER=none`` ignores them and shuffles the matches, because their order may depend on the scores.
         scenes: names of scenes; None for all folders.
         max_pairs: maximum number of pairs per scene, the first ones in a fixed shuffle.
         shuffle_seed: seed of that shuffle.
@@ -48,7 +48,11 @@ def read_ransac_tutorial(
             if not (root / scene / file).is_file():
                 raise ValueError(f"scene {scene!r} has no {file} in {root / scene}")
         for pair in _read_scene(root, scene, max_pairs, shuffle_seed):
-            yield replace(pair, scores=None) if kind == "none" else replace(pair, score_kind=kind)
+            if kind == "none":
+                order = np.random.default_rng(0).permutation(len(pair.points1))
+                yield replace(pair.take(order), scores=None)
+            else:
+                yield replace(pair, score_kind=kind)
 
 
 def split_score_kind(root: Path) -> tuple[Path, ScoreKind | Literal["none"]]:

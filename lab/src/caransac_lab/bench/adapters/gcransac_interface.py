@@ -14,7 +14,7 @@ from caransac_lab.datasets import Pair
 
 MIN_ITERATIONS = 50  # default of both libraries
 MIN_MATCHES = {"E": 8, "F": 10, "H": 8}  # pymagsac crashes on fewer
-PROSAC = 1
+UNIFORM, PROSAC = 0, 1
 
 
 def find_matrix(
@@ -25,11 +25,11 @@ def find_matrix(
     image_sizes: Callable[[Pair], tuple[float, ...]],
     **options: Any,
 ) -> Answer | None:
-    """Run a library with PROSAC sampling.
+    """Run a library with PROSAC sampling, or with uniform sampling if there are no scores.
 
     Args:
         library: module of the library.
-        pair: matches, best first.
+        pair: matches, best first if they have scores.
         problem: problem, which selects the function to call.
         settings: settings of every method.
         image_sizes: function that returns sizes of both images that contain all points, in the library's order.
@@ -37,7 +37,7 @@ def find_matrix(
     """
     if len(pair.points1) < MIN_MATCHES[problem]:
         return None
-    options |= _common_options(settings)
+    options |= _common_options(settings, PROSAC if pair.scores is not None else UNIFORM)
     matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))
     if problem == "F":
         matrix, _ = library.findFundamentalMatrix(matches, *image_sizes(pair), **options)
@@ -54,15 +54,15 @@ def find_homography(
     if len(pair.points1) < MIN_MATCHES["H"]:
         return None
     matches = np.ascontiguousarray(np.concatenate([pair.points1, pair.points2], axis=1))
-    H, _ = library.findHomography(matches, *image_sizes, **options | _common_options(settings))
+    H, _ = library.findHomography(matches, *image_sizes, **options | _common_options(settings, PROSAC))
     return None if H is None else np.asarray(H, float)
 
 
-def _common_options(settings: RunSettings) -> dict[str, Any]:
+def _common_options(settings: RunSettings, sampler: int) -> dict[str, Any]:
     fewest, most = settings.limits
     return {
         "probabilities": np.empty(0),
-        "sampler": PROSAC,
+        "sampler": sampler,
         "conf": settings.success_probability,
         "min_iters": MIN_ITERATIONS if fewest is None else fewest,
         "max_iters": most,

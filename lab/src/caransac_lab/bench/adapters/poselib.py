@@ -19,12 +19,12 @@ from caransac_lab.bench.contract import (
 )
 from caransac_lab.datasets import Pair
 
-MIN_ITERATIONS = 1000  # PoseLib's default
+MIN_ITERATIONS = 100  # as in posebench; PoseLib's default of 1000 is slow for easy pairs
 MIN_MATCHES = {"E": 5, "F": 7, "H": 4}
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, prosac: bool) -> Answer | None:
-    """Run PoseLib's estimators."""
+    """Run PoseLib's estimators. Without scores, sampling is uniform."""
     import poselib
 
     if len(pair.points1) < MIN_MATCHES[problem]:
@@ -35,7 +35,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, prosac: bool
         "min_iterations": MIN_ITERATIONS if fewest is None else fewest,
         "max_iterations": most,
         "success_prob": ADAPTIVE_SUCCESS_PROBABILITY,
-        "progressive_sampling": prosac,
+        "progressive_sampling": prosac and pair.scores is not None,
         "seed": settings.seed,
     }
     if problem == "F":

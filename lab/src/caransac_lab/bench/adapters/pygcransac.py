@@ -12,7 +12,7 @@ GRID, RADIUS = 1, 0
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """Run its estimators with PROSAC sampling. Its mask is not used, because some releases fill it with one value."""
+    """Run its estimators. Its mask is not used, because some releases fill it with one value."""
     import pygcransac
 
     for neighbourhood in (GRID, RADIUS):  # the grid, its default, fails if it is too empty

@@ -10,7 +10,7 @@ from caransac_lab.datasets import Pair
 
 
 def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
-    """Run its estimators with PROSAC sampling."""
+    """Run its estimators."""
     import pymagsac
 
     options = {"use_magsac_plus_plus": True, "sigma_th": settings.threshold_px}

@@ -26,7 +26,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | Non
         return None
     matches, shift1, shift2 = _shifted(pair)
     sizes = [float(length) + 1 for length in matches.max(axis=0)]  # contain all points; cameras may have no size
-    config = _config(problem, settings)
+    config = _config(problem, settings, "PROSAC" if pair.scores is not None else "Uniform")
     if problem == "F":
         matrix, inliers, _, iterations = pysuperansac.estimateFundamentalMatrix(matches, sizes, [], config)
         matrix = shift2.T @ matrix @ shift1
@@ -46,7 +46,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
         return None
     matches, shift1, shift2 = _shifted(pair)
     sizes = np.maximum([*pair.size1, *pair.size2], matches.max(axis=0) + 1).tolist()
-    H, inliers, _, _ = pysuperansac.estimateHomography(matches, sizes, [], _config("H", settings))
+    H, inliers, _, _ = pysuperansac.estimateHomography(matches, sizes, [], _config("H", settings, "PROSAC"))
     return np.asarray(np.linalg.inv(shift2) @ H @ shift1) if len(inliers) >= SAMPLE_SIZE["H"] else None
 
 
@@ -59,7 +59,7 @@ def _shifted(pair: Pair | PlanePair) -> tuple[Array, Array, Array]:
     return matches + offsets, shift1, shift2
 
 
-def _config(problem: str, settings: RunSettings) -> Any:
+def _config(problem: str, settings: RunSettings, sampler: str) -> Any:
     """Return a new configuration for every call, because the call rescales it."""
     import pysuperansac
 
@@ -70,7 +70,7 @@ def _config(problem: str, settings: RunSettings) -> Any:
         config.min_iterations = fewest
     config.inlier_threshold = settings.threshold_px
     config.confidence = settings.success_probability
-    config.sampler = pysuperansac.SamplerType.PROSAC
+    config.sampler = getattr(pysuperansac.SamplerType, sampler)
     config.scoring = pysuperansac.ScoringType.MAGSAC
     config.local_optimization = getattr(optimisations, LOCAL_OPTIMISATION[problem])
     config.final_optimization = getattr(optimisations, FINAL_OPTIMISATION[problem])

@@ -29,19 +29,17 @@ class Stopping(RunSettings):
     """A method's own stopping rule, with other limits than in the benchmark.
 
     Attributes:
-        fewest: minimum number of iterations; None for the library's own.
         most: maximum number of iterations.
         certainty: success probability at which to stop.
     """
 
-    fewest: int | None = None
     most: int = ADAPTIVE_ITERATIONS
     certainty: float = ADAPTIVE_SUCCESS_PROBABILITY
 
     @property
     def limits(self) -> tuple[int | None, int]:
-        """Minimum and maximum number of iterations."""
-        return self.fewest, self.most
+        """Minimum (None for the library's own) and maximum number of iterations."""
+        return None, self.most
 
     @property
     def success_probability(self) -> float:
@@ -104,8 +102,6 @@ CURVE: tuple[tuple[str, str, int | None], ...] = (
     *((name, name, None) for name in ("MAGSAC++", "GC-RANSAC", "COLMAP", "SupeRANSAC")),
 )
 STOPPING = {
-    "PoseLib": Stopping(fewest=100),  # its default of 1000 is much for an easy pair
-    "PoseLib PROSAC": Stopping(fewest=100),
     USAC_1024: Stopping(most=1024, certainty=0.99999),
     USAC_REFINED: Stopping(most=1024, certainty=0.99999),
 }
