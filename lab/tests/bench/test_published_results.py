@@ -49,6 +49,47 @@ def test_who_is_ahead_is_named():
     assert not list(document_tables.compared("pose", {"PoseLib": (91.0, 59.0, 2.0)}))
 
 
+def test_match_sets_with_and_without_scores_are_compared():
+    """The first screen has the best row of a library, and the tables of matchers the best of all other peers."""
+
+    def row(dataset, method, auc5, problem="E"):
+        figures = {"AUC5": [auc5, 0.1], "AUC1": [auc5 / 2, 0.1]}
+        return {
+            "dataset": dataset,
+            "method": method,
+            "problem": problem,
+            "pairs": 7,
+            "ms": 100 - auc5,
+            "figures": figures,
+        }
+
+    scored = [
+        row("rootsift/val", method, auc5)
+        for method, auc5 in (
+            ("CA-RANSAC, early stop", 80.0),
+            ("CA-RANSAC", 81.0),
+            ("PoseLib PROSAC", 70.0),
+            ("PoseLib, adaptive", 71.0),
+            ("OpenCV USAC_DEFAULT", 60.0),
+            ("OpenCV USAC_DEFAULT, adaptive", 72.0),
+            ("COLMAP", 65.0),
+        )
+    ]
+    unscored = [row("xfeat/val=none", "CA-RANSAC, early stop", 50.0), row("xfeat/val=none", "COLMAP", 51.0)]
+    results = {"peers": {"rows": [*scored, row("rootsift/val", "COLMAP", 99.0, "F")]}, "unscored": {"rows": unscored}}
+    assert document_tables.first_screen(results).splitlines()[2:] == ["| RootSIFT | 80.0 | 71.0 | 72.0 |"]
+    first, second = document_tables.matchers_poses(results).splitlines()[2:]
+    assert first.startswith(
+        "| RootSIFT, 7 pairs | 80.0 / 40.0, 20.0 | **81.0** / **40.5**, **19.0** |  |  | 70.0 / 35.0,"
+    )
+    assert first.endswith("| OpenCV USAC_DEFAULT, adaptive: 72.0 / 36.0, 28.0 |")
+    assert second.startswith("| XFeat, no scores, 7 pairs | 50.0 / 25.0, 50.0 |")
+    assert second.endswith("| COLMAP: **51.0** / **25.5**, **49.0** |")
+    first, second = document_tables.losses(results).splitlines()[2:]
+    assert first == "| pose, RootSIFT | none | none | none |"
+    assert second == "| pose, XFeat, no scores | COLMAP +1.0 | COLMAP +0.5 | none |"
+
+
 @pytest.mark.parametrize(
     "name", ["absolute", "any_scene", "calibration", "focal", "hostile_databases", "lenses", "photos"]
 )
@@ -144,13 +185,13 @@ def test_steps_are_left_out_kept_and_run(tmp_path, monkeypatch):
     monkeypatch.setattr(steps, "is_same_code", lambda commit: commit == steps.machine.commit())
     monkeypatch.setattr(steps, "ROOT", tmp_path)
     chosen = [
-        steps.Step("speed", data={"--data": ("here", "nowhere")}),
+        steps.Step("speed", data={"--data": ("here", "here=none", "nowhere", "nowhere=none")}),
         steps.Step("focal", data={"": ("nowhere",)}, needs=""),
         steps.Step("dense"),
         steps.Step("lenses"),
     ]
     first = dict(steps.publish(chosen, data, results, tmp_path / "work", quick=False))
-    assert made == [["speed", "--data", str(data / "here")], ["dense"], ["lenses"]]
+    assert made == [["speed", "--data", f"{data}/here", f"{data}/here=none"], ["dense"], ["lenses"]]
     assert first["lenses"] == "left out: no such lens"
     assert first["speed"].startswith("made in")
     assert first["focal"] == "left out: no nowhere"

@@ -42,6 +42,8 @@ MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Results = dict[str, dict[str, Any]]
 DATA = {"rootsift/val": "RootSIFT", "aliked/val": "ALIKED", "orb8k/val": "ORB"}
+SCORED = DATA | {"xfeat/val=confidence": "XFeat", "aliked_lg/val=confidence": "ALIKED + LightGlue"}
+UNSCORED = {f"{name.partition('=')[0]}=none": f"{label}, no scores" for name, label in SCORED.items()}
 
 
 def figure_cell(auc5: float, auc1: float, ms: float | None) -> str:
@@ -74,6 +76,7 @@ KNOWN = {
     PRESET: "caransac, the paper's own algorithm: `Options.paper()`",
     "LM-LO": "caransac, classical: LM-LO",
     "PoseLib PROSAC": "PoseLib, PROSAC",
+    "PoseLib, adaptive": "PoseLib, adaptive",
     "MAGSAC++": "MAGSAC++ (pymagsac)",
     "GC-RANSAC": "GC-RANSAC (pygcransac)",
     "SupeRANSAC": "SupeRANSAC",
@@ -98,22 +101,57 @@ Figures = tuple[float, float, float]
 
 
 def first_screen(results: Results) -> str:
-    """AUC@5 of poses next to the best known peers: one number per cell."""
-    labels = {
-        DEFAULT: "caransac",
-        "PoseLib PROSAC": "PoseLib",
-        "MAGSAC++": "MAGSAC++",
-        "GC-RANSAC": "GC-RANSAC",
-        "COLMAP": "COLMAP",
-        "OpenCV USAC_DEFAULT": "OpenCV USAC",
-    }
-    rows = {(row["dataset"], row["method"]): row for row in results["peers"]["rows"] if row["problem"] == "E"}
-    names = [name for name in DATA if (name, DEFAULT) in rows]
+    """AUC@5 of poses by match set: our default, and the best row of the two best known libraries."""
+    libraries = {DEFAULT: "caransac", "PoseLib": "PoseLib", "OpenCV": "OpenCV"}
     lines = []
-    for method, label in labels.items():
-        if all((name, method) in rows for name in names):
-            lines.append([label, *(f"{rows[name, method]['figures']['AUC5'][0]:.1f}" for name in names)])
-    return table(["AUC@5°", *(DATA[name] for name in names)], lines)
+    for label, _, rows in match_sets(results, "E"):
+        if label in (*SCORED.values(), "RootSIFT, no scores"):
+            aucs = ([row[0] for name, row in rows.items() if name.startswith(each)] for each in libraries)
+            lines.append([label, *(f"{max(each):.1f}" if each else "" for each in aucs)])
+    return table(["AUC@5°", *libraries.values()], lines)
+
+
+def match_sets(results: Results, problem: str) -> Iterator[tuple[str, int, dict[str, Figures]]]:
+    """Yield every match set: its name, the number of pairs, and AUC@5, AUC@1 and ms by method."""
+    rows = [row for name in ("peers", "unscored") if name in results for row in results[name]["rows"]]
+    for data, label in (SCORED | UNSCORED).items():
+        found = [row for row in rows if (row["problem"], row["dataset"]) == (problem, data)]
+        figures = {row["method"]: (row["figures"]["AUC5"][0], row["figures"]["AUC1"][0], row["ms"]) for row in found}
+        if figures:
+            yield label, found[0]["pairs"], figures
+
+
+def matchers_poses(results: Results) -> str:
+    """Poses with known cameras by match set."""
+    return matchers_table(results, "E")
+
+
+def matchers_fundamental(results: Results) -> str:
+    """Fundamental matrices by match set."""
+    return matchers_table(results, "F")
+
+
+def matchers_table(results: Results, problem: str) -> str:
+    """Format the match sets: our methods, PoseLib, OpenCV, and the best of all other peers at AUC@5."""
+    columns = {
+        DEFAULT: "default",
+        "CA-RANSAC": "all 1024 hypotheses",
+        PRESET: "paper",
+        "LM-LO": "LM-LO",
+        "PoseLib PROSAC": "PoseLib, 1024",
+        "PoseLib, adaptive": "PoseLib, adaptive",
+        "OpenCV USAC_DEFAULT": "OpenCV USAC_DEFAULT",
+        "OpenCV USAC_MAGSAC": "OpenCV USAC_MAGSAC",
+    }
+    lines = []
+    for label, pairs, rows in match_sets(results, problem):
+        others = [name for name in rows if name not in columns and not name.startswith(OWN_METHODS)]
+        chosen = [*columns, *sorted(others, key=lambda name: rows[name][0])[-1:]]
+        best = best_of([rows[name] for name in chosen if name in rows])
+        cells = [marked(rows[name], best) if name in rows else "" for name in chosen]
+        cells[len(columns) :] = [f"{name}: {cells[-1]}" for name in chosen[len(columns) :]]
+        lines.append([f"{label}, {pairs} pairs", *cells])
+    return table(["AUC@5° / AUC@1°, ms", *columns.values(), "best of the others"], lines)
 
 
 def headline(results: Results) -> str:
@@ -234,12 +272,7 @@ def leaders(leads: dict[str, float], least: float, text: str) -> str:
 def comparisons(results: Results) -> Iterator[tuple[str, Figures, dict[str, Figures]]]:
     """Yield each comparison: its title, the figures of the default, and those of the peers (AUC@5, AUC@1, ms)."""
     for problem, title in (("E", "pose"), ("F", "fundamental matrix")):
-        for data, label in DATA.items():
-            rows = {
-                row["method"]: (row["figures"]["AUC5"][0], row["figures"]["AUC1"][0], row["ms"])
-                for row in results["peers"]["rows"]
-                if (row["problem"], row["dataset"]) == (problem, data)
-            }
+        for label, _, rows in match_sets(results, problem):
             yield from compared(f"{title}, {label}", rows)
     for name, found in results.get("absolute", {"tables": {}})["tables"].items():
         data, _, references = name.partition(", ")
@@ -449,6 +482,14 @@ def speed_threads(results: Results) -> str:
     from caransac_lab.bench.studies.speed_parts import threads_text
 
     return threads_text([short_name(row) for row in results["speed"]["parts"]["threads"]])
+
+
+def speed_counts(results: Results) -> str:
+    """Milliseconds of poses by the number of matches, next to the peers."""
+    from caransac_lab.bench.studies.speed import counts_table
+
+    rows = results["speed"]["parts"]["counts"]["E"]
+    return counts_table({name: rows[name] for name in (*NEXT_TO_PEERS, "OpenCV USAC_MAGSAC") if name in rows})
 
 
 def speed_scale(results: Results) -> str:

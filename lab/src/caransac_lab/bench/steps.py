@@ -28,6 +28,7 @@ import numpy as np
 from caransac.synthetic import make_pair
 from caransac_lab.bench import machine
 from caransac_lab.bench.publication import LEFT_OUT, command_of
+from caransac_lab.datasets import split_score_kind
 
 ROOT = machine.CLONE
 WORK = ROOT / "build" / "publish"
@@ -35,6 +36,8 @@ QUICK = ROOT / "build" / "publish-quick"
 SINGLE_THREAD = dict.fromkeys(machine.THREADS, "1")
 FEATURES = ("rootsift", "aliked", "orb8k")
 VAL = tuple(f"realpairs/{name}/val" for name in FEATURES)
+SCORED = (*VAL, *(f"realpairs/{name}/val=confidence" for name in ("xfeat", "aliked_lg")))
+UNSCORED = tuple(f"{folder.partition('=')[0]}=none" for folder in SCORED)
 TRAIN = tuple(f"realpairs/{name}/train" for name in FEATURES)
 UNRELATED = ("realpairs/rootsift/val_unrelated",)
 PLANES = tuple(f"homographies/{name}/val" for name in FEATURES)
@@ -49,7 +52,8 @@ class Step:
         name: name of the study and of its file, NAME.json.
         words: arguments of the study.
         full: arguments of the long version; None if they are the same.
-        data: folders of the data by their option, "" for positional arguments. Missing folders are left out.
+        data: folders of the data by their option, "" for positional arguments. Missing folders are left out. A folder
+            may end in the kind of its scores, ``=confidence`` or ``=none``.
         needs: option whose data are required; None if the step needs no data.
         minutes: measured duration on idle cores.
         whole: whether it uses all cores, or times code that does, so that nothing may run at the same time.
@@ -69,13 +73,13 @@ class Step:
         """Return all arguments of the command ``caransac-lab``."""
         words = [*self.words, *(["--quick"] if quick else [])]
         for option, folders in self.data.items():
-            found = [str(data / folder) for folder in folders if (data / folder).exists()]
+            found = [str(data / folder) for folder in folders if is_there(data / folder)]
             words = [*words, option, *found] if option and found else [*found, *words] if not option else words
         return ["study", self.name, *words]
 
     def lacks(self, data: Path) -> str | None:
         """Return the reason why it cannot run, or None."""
-        if self.needs is not None and not any((data / folder).exists() for folder in self.data[self.needs]):
+        if self.needs is not None and not any(is_there(data / folder) for folder in self.data[self.needs]):
             return f"no {', '.join(self.data[self.needs])}"
         return None
 
@@ -84,6 +88,11 @@ class Step:
         if not running:
             return True
         return not (self.whole or any(each.whole or (self.timed and each.timed) for each in running))
+
+
+def is_there(folder: Path) -> bool:
+    """Return True if a folder exists, whatever the kind of its scores."""
+    return split_score_kind(folder)[0].exists()
 
 
 def most_pairs(number: int) -> tuple[str, ...]:
@@ -96,7 +105,8 @@ STEPS = (
     Step("package", minutes=0.5, timed=True),
     Step("worked_pair", minutes=0.1),
     Step("speed", words=most_pairs(4), full=most_pairs(12), data={"--data": VAL}, minutes=6, whole=True),
-    Step("peers", words=most_pairs(20), full=("--seeds", "5"), data={"": VAL}, needs="", minutes=14, whole=True),
+    Step("peers", words=most_pairs(20), full=("--seeds", "5"), data={"": SCORED}, needs="", minutes=8, whole=True),
+    Step("unscored", words=most_pairs(8), full=("--seeds", "5"), data={"": UNSCORED}, needs="", minutes=9, whole=True),
     Step(
         "tuned",
         words=(*most_pairs(5), "--tune-pairs", "1"),

@@ -36,9 +36,19 @@ def test_the_lead_is_over_the_best_peer_that_is_as_fast(speed):
     assert "CA-RANSAC 45.0 | COLMAP 44.0 | +1.0" in lines["| 100"]
 
 
+def test_times_are_shown_by_the_number_of_matches(speed, monkeypatch):
+    monkeypatch.setattr(speed, "COUNTS", (60, 120))
+    monkeypatch.setattr(speed, "make_jobs", lambda problem, make=speed.make_jobs: make(problem)[2:3])
+    found = speed.run_counts(quick=True)
+    assert found["E"].keys() == {"LM-LO"} and found["E"]["LM-LO"].keys() == {"60", "120"}
+    assert all(ms > 0 for ms in found["E"]["LM-LO"].values())
+    header, _, row = speed.counts_text({"E": {"LM-LO": {"60": 0.51, "120": 2.04}}}).splitlines()[2:]
+    assert (header, row) == ("|  | 60 matches, ms | 120 matches, ms |", "| LM-LO | 0.5 | 2.0 |")
+
+
 def test_every_method_stops_according_to_its_label(speed):
     jobs = {job.method.label: job for job in speed.make_jobs("E")}
-    assert jobs["PoseLib"].settings.limits == (100, 10_000)
+    assert jobs["PoseLib"].settings.limits == (None, 10_000)
     assert jobs["PoseLib PROSAC 1024"].settings.limits == (1024, 1024)
     told = jobs["OpenCV USAC_DEFAULT 1024"].settings
     assert (told.limits, told.success_probability) == ((None, 1024), 0.99999)

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 # Modules with several studies; every other study has a module of its own name.
-MODULES = dict.fromkeys(("peers", "tuned", "paper"), "peers")
+MODULES = dict.fromkeys(("peers", "unscored", "tuned", "paper"), "peers")
 MODULES |= dict.fromkeys(("calibration", "robustness"), "weights")
 
 

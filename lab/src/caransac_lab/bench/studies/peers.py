@@ -1,16 +1,17 @@
 """Every method on the same matches, by `caransac-lab bench`, with the figures in one small file.
 
-    caransac-lab study peers DIR ... [--max-pairs N] [--seeds K] [--out FILE]
+    caransac-lab study peers|unscored DIR ... [--max-pairs N] [--seeds K] [--out FILE]
     caransac-lab study tuned DIR ... --tune DIR [--tune-pairs N] [--out FILE]
     caransac-lab study paper DIR ... --train DIR ... [--max-pairs N] [--out FILE]
 
     peers    all methods, poses (E) and fundamental matrices (F); ours with several seeds, the others with one
+    unscored the same for matches in random order without scores (DIR=none), the protocol of posebench
     tuned    the same, with the threshold of each method tuned on other scenes
     paper    the paper's own method and ours: all methods, its ablations, iterations and filters, and the gain of each
              difference from the default on training scenes
 
 DIR is anything that `caransac-lab bench` reads. docs/benchmark.md has the rules. With --max-pairs, all methods get the
-same pairs, the first of each scene in a fixed shuffle. Times are those of 10 pairs. Outcomes are stored in a journal
+same pairs, the first of each scene in a fixed shuffle. Times are those of 5 pairs. Outcomes are stored in a journal
 under build/publish, so that an interrupted run resumes.
 """
 
@@ -33,26 +34,34 @@ from caransac_lab.bench.paper import PRESET
 from caransac_lab.bench.publication import Content, table
 from caransac_lab.bench.studies.paper_rows import differences_table, orders_table, run_differences, run_rows
 
-FIGURES = {"AUC5": "AUC@5, %", "AUC1": "AUC@1, %", "MAP20": "MAP@20, %", "Med": "median, °", "Avg": "mean, °"}
-DIGITS = {"Med": 3, "Avg": 2}
-OWN_ROWS, OTHER_ROWS = ("ours", "ablations", PRESET), ("peers", "filtered")
-EARLY = ("CA-RANSAC", "LM-LO")  # run once more with their default, which stops early
-TIMING_PAIRS = "10"
+FIGURES = {"AUC5": "AUC@5, %", "AUC1": "AUC@1, %", "MAP20": "MAP@20, %", "Med": "median, °"}
+DIGITS = {"Med": 3}
+OURS, QUICK_PEER = ("CA-RANSAC", "LM-LO"), ("PoseLib",)
+# Methods, those of a quick run, and an addition to their names. With an addition, methods stop by their own rule.
+RUNS = (
+    ((*OURS, PRESET), OURS, ""),
+    (OURS, OURS, ", early stop"),
+    (("peers",), QUICK_PEER, ""),
+    (("PoseLib", "PoseLib PROSAC", "OpenCV USAC_DEFAULT", "OpenCV USAC_MAGSAC"), QUICK_PEER, ", adaptive"),
+)
+TIMING_PAIRS = "5"
 TITLES = {
     "peers": "Every method on the same matches",
+    "unscored": "Every method on the same matches, in random order and without scores",
     "tuned": "Thresholds tuned on other scenes",
     "paper": "The paper's own method, on other data than the paper's",
 }
 ABOUT = """\
-1024 hypotheses per pair, or as many as the method wants ("early stop"). Figures are means over scenes, with the
-standard deviation over seeds where there are several. Times are medians, one thread. px: the threshold.
-docs/benchmark.md has the rules. †: takes no seed; its figures vary from run to run.
+1024 hypotheses per pair, or as many as the method wants: "early stop" up to 1024 (LM-LO: 10,240), "adaptive" up to
+10,000. Figures are means over scenes, with the standard deviation over seeds where there are several. Times are
+medians, one thread. px: the threshold. docs/benchmark.md has the rules. †: takes no seed; its figures vary from run to
+run.
 """
 
 
 def bench(work: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows of a benchmark run. Outcomes of an earlier run in the same folder are kept."""
-    rules = ["--timing-pairs", TIMING_PAIRS, *arguments, "--out", str(work), "--quiet"]
+    rules = ["--timing-pairs", TIMING_PAIRS, *arguments, "--out", str(work), "--quiet", "--no-plots"]
     command = [sys.executable, "-m", "caransac_lab", "bench", *rules]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return [row for path in sorted(work.rglob("results.json")) for row in read_rows(path)]
@@ -66,8 +75,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         figures = {name: [row["figures"][name][part] for part in ("mean", "std")] for name in FIGURES}
         kept = {name: row[name] for name in ("dataset", "problem", "method", "max_error_px", "iterations", "pairs")}
         kept |= {"seeds": results["protocol"]["seeds"], "ms": row["ms"], "repeatable": row["repeatable"]}
-        kept |= {"no_answer": row["failures"] + row["crashes"], "figures": figures}
-        kept |= {"scenes_AUC5": {scene: found["AUC5"] for scene, found in row["scenes"].items()}}
+        kept |= {"no_answer": row["failures"] + row["crashes"], "scenes": len(row["scenes"]), "figures": figures}
         rows.append(kept)
     return rows
 
@@ -82,11 +90,12 @@ def run_table(asked: Namespace, work: Path) -> list[dict[str, Any]]:
         methods, number = (["LM-LO", "PoseLib"], "1") if asked.quick else (["default"], asked.tune_pairs)
         rows = bench(work, [*both, "--methods", *methods, "--tune", asked.tune, "--tune-pairs", number])
     else:
-        own, others = (("CA-RANSAC", "LM-LO"), ("PoseLib",)) if asked.quick else (OWN_ROWS, OTHER_ROWS)
-        rows = bench(work / "ours", [*both, "--methods", *own, "--seeds", asked.seeds])
-        early = bench(work / "early", [*both, "--methods", *EARLY, "--adaptive", "--seeds", asked.seeds])
-        rows += [row | {"method": f"{row['method']}, early stop"} for row in early]
-        rows += bench(work / "peers", [*both, "--methods", *others])
+        rows = []
+        for number, (all_methods, few, more) in enumerate(RUNS):
+            methods = few if asked.quick else all_methods
+            rules = ["--seeds", asked.seeds if OURS[0] in methods else "1", *(["--adaptive"] if more else [])]
+            found = bench(work / str(number), [*both, "--methods", *methods, *rules])
+            rows += [row | {"method": row["method"] + more} for row in found]
     return sorted(rows, key=lambda row: (row["problem"], row["dataset"]))
 
 
@@ -95,7 +104,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     text = f"# {TITLES[content['table']]}\n\n{ABOUT}"
     for (data, problem), found in groupby(content["rows"], lambda row: (row["dataset"], row["problem"])):
         rows = list(found)
-        size = f"{rows[0]['pairs']} pairs, {len(rows[0]['scenes_AUC5'])} scenes"
+        size = f"{rows[0]['pairs']} pairs, {rows[0]['scenes']} scenes"
         header = ["method", *FIGURES.values(), "ms", "hypotheses", "px", "no answer", "seeds"]
         text += f"\n## {problem}, {data} ({size})\n\n{table(header, map(cells_of, rows))}"
     if content["table"] == "paper":

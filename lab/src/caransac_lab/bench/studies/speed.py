@@ -2,7 +2,8 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study speed [--data DIR ...] [--only PART ...]
 
-scale     synthetic matches of the study `dense`, 200 to 1,000,000, and 5 to 90 % right ones among 2000
+counts    synthetic matches with ratios, 100 to 8000, half of them right: milliseconds of all methods
+scale     synthetic matches of the study `dense`, 10,000 to 1,000,000, and 5 to 90 % right ones among 2000
 pairs     real pairs of every DIR, poses (E) and fundamental matrices (F): ratios of times; accuracy over time
 parts     breakdown of the time of an estimate, on the pairs of every DIR
 kernels   operations and bytes per second of the main kernels, and of numpy on the same processor
@@ -27,9 +28,10 @@ from typing import Any
 import numpy as np
 
 from caransac.geometry import pose_error_deg
+from caransac.synthetic import make_pair
 from caransac_lab.bench.plots import draw_points, save_svg
 from caransac_lab.bench.protocol import Job, estimate, pose_of_fundamental, undistorted
-from caransac_lab.bench.publication import Content, table
+from caransac_lab.bench.publication import Content, columns_table, table
 from caransac_lab.bench.studies.dense import OURS, RUNS, make_matches
 from caransac_lab.bench.studies.dense import measure as measure_apart
 from caransac_lab.bench.studies.speed_methods import DEFAULT, FULL, RATIOS, is_ours, make_jobs
@@ -45,7 +47,8 @@ from caransac_lab.datasets import Pair, open_dataset
 from caransac_lab.metrics import FAILURE_DEG, summarise
 
 NAME = "speed"
-COUNTS, SHARES = (200, 500, 1000, 2000, 5000, 10_000, 50_000, 200_000, 1_000_000), (0.05, 0.1, 0.3, 0.5, 0.7, 0.9)
+COUNTS, COUNT_PAIRS = (100, 300, 1000, 3000, 8000), 5
+MANY, SHARES = (10_000, 50_000, 200_000, 1_000_000), (0.05, 0.1, 0.3, 0.5, 0.7, 0.9)
 MIDDLE, HALF, NOISE_PX = 2000, 0.5, 1.0  # number and share of right matches while the other is varied
 SEEDS = ((10_000, 5), (200_000, 3), (1_000_000, 1))  # number of synthetic pairs, up to so many matches
 TIMES_MS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
@@ -84,7 +87,7 @@ def run_timed(job: Job, pair: Pair) -> tuple[float, float]:
 
 def run_scale(quick: bool) -> list[dict[str, Any]]:
     """Return one row per number of matches and share of right ones, with medians of every method."""
-    cells = [(count, HALF) for count in COUNTS] + [(MIDDLE, share) for share in SHARES]
+    cells = [(count, HALF) for count in MANY] + [(MIDDLE, share) for share in SHARES]
     if quick:
         cells = [(500, HALF), (MIDDLE, 0.9)]
     rows = []
@@ -126,6 +129,27 @@ def run_pairs(data: Mapping[str, list[Pair]]) -> list[dict[str, Any]]:
                 rows.append({"data": name, "problem": problem, "method": label} | spent | means)
             print("pairs", name, problem, flush=True)
     return rows
+
+
+def run_counts(quick: bool) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the median milliseconds on synthetic pairs, by problem, method and number of matches."""
+    seeds = range(1 if quick else COUNT_PAIRS)
+    times: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for count in COUNTS:
+        pairs = [Pair.from_synthetic(make_pair(count, 1 - HALF, seed=seed), str(seed)) for seed in seeds]
+        for row in run_pairs({str(count): pairs}):
+            times[row["problem"]][row["method"]][str(count)] = row["ms"]
+    return times
+
+
+def counts_table(rows: Mapping[str, Mapping[str, float]]) -> str:
+    """Format the milliseconds of some methods by the number of matches."""
+    return columns_table(rows, {str(count): f"{count} matches, ms" for count in COUNTS}, "{:.1f}".format)
+
+
+def counts_text(problems: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
+    """Format the milliseconds of poses and fundamental matrices by the number of matches."""
+    return "\n".join(f"{problem}:\n\n{counts_table(rows)}" for problem, rows in problems.items())
 
 
 def best_within(rows: Sequence[dict[str, Any]], ms: float, figure: str, ours: bool) -> dict[str, Any] | None:
@@ -194,8 +218,9 @@ def draw(rows: Sequence[dict[str, Any]], folder: Path) -> None:
         save_svg(figure, folder / f"{NAME}-{data.replace('/', '-')}.svg")
 
 
-TEXTS: dict[str, tuple[str, Callable[[Sequence[dict[str, Any]]], str]]] = {
-    "scale": ("By the number of matches", scale_text),
+TEXTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "counts": ("By the number of matches", counts_text),
+    "scale": ("Many matches, and many wrong ones", scale_text),
     "pairs": ("Real pairs", pairs_text),
     "parts": ("Where the time of one estimate goes", parts_text),
     "kernels": ("Kernels", kernels_text),
@@ -227,7 +252,8 @@ def study(arguments: argparse.Namespace) -> Content:
     datasets = [open_dataset(source, 1 if quick else arguments.max_pairs) for source in arguments.data]
     data = {dataset.name: [undistorted(pair) for pair in dataset.read()] for dataset in datasets}
     jobs = [job for job in make_jobs("E") if job.method.label in (DEFAULT, FULL)]
-    measures: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    measures: dict[str, Callable[[], Any]] = {
+        "counts": lambda: run_counts(quick),
         "scale": lambda: run_scale(quick),
         "pairs": lambda: run_pairs(data),
         "parts": lambda: run_parts(data, jobs),
