@@ -157,7 +157,7 @@ def test_archives_of_other_kinds_are_refused(tmp_path):
 
 def test_json_in_json_in_json_is_no_json():
     assert parse_json('{"a": [1]}') == {"a": [1]}
-    with pytest.raises(ValueError, match="brackets in brackets"):
+    with pytest.raises(ValueError, match="too many nested brackets"):
         parse_json("[" * 100_000)
 
 
@@ -182,5 +182,5 @@ def test_a_part_of_an_image_is_not_longer_than_its_file(tmp_path):
     data = path.read_bytes()
     at = data.index(b"IDAT") - 4
     path.write_bytes(data[:at] + (2**31 - 1).to_bytes(4, "big") + data[at + 4 :])
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match="truncated"):
         read_image(path)

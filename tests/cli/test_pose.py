@@ -198,7 +198,7 @@ def test_failure_is_exit_code_one_with_a_reason(tmp_path, rng, capsys, rows, cam
 def test_repeated_points_are_degenerate(tmp_path, capsys):
     path = write_matches(tmp_path / "m.txt", Matches(np.ones((20, 2)), np.ones((20, 2))))
     assert main(["pose", "--matches", str(path), "--camera", "500,320,240"]) == 1
-    assert "no pose: the 20 matches repeat each other" in capsys.readouterr().err
+    assert "no pose: the 20 matches are duplicates" in capsys.readouterr().err
 
 
 def test_a_lens_that_leaves_no_rays_is_pointed_out(saved, capsys):
@@ -257,7 +257,7 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["{a}", "{b}", "--focal", "500±much"], "--focal must be a number of pixels"),
         (["{a}", "{b}", "--focal", "500±500%"], "--focal 500±500%: the deviation must be from 0 % to 100 %"),
         (["{a}", "{b}", "--camera", "1,2,3±-5%"], r"focal_deviation must be 0 \(exact\) or from 1e-09 to 1"),
-        (["{a}", "{b}", "--image-size", "640x480"], "--image-size is for --matches FILE without images"),
+        (["{a}", "{b}", "--image-size", "640x480"], "--image-size is only for --matches FILE without images"),
         (["--matches", "{t}", "--image-size", "640"], "--image-size must be WIDTHxHEIGHT .* not '640'"),
         (["--matches", "{t}", "--image-size", "0x480"], "--image-size must be WIDTHxHEIGHT"),
         (["--matches", "{t}", "--image-size", "9999999x9"], "--image-size must be WIDTHxHEIGHT"),
@@ -272,8 +272,8 @@ def test_blank_images_have_too_few_matches(tmp_path, capsys):
         (["{a}", "{b}", *["--focal", "9"] * 3], "given 3 times"),
         (["{a}", "{b}", "--camera", "1,2"], "camera '1,2' has 2 numbers"),
         (["{a}", "{b}", "--camera", "PINHOLE:32x24:9,9,9,9"], "the camera is for 32x24, but .*a.png is 640x480"),
-        (["{a}", "{b}", "--score-kind", "ratio"], "--score-kind is about --matches"),
-        (["{a}", "{b}", "--key", "k"], "--key is about --matches"),
+        (["{a}", "{b}", "--score-kind", "ratio"], "--score-kind needs --matches"),
+        (["{a}", "{b}", "--key", "k"], "--key needs --matches"),
         (["{a}", "{b}", "--save", "m.csv"], "--save m.csv: the name must end in"),
         (["{a}", "{b}", "--max-features", "0"], "max_features must be a whole number from 1 to 1000000"),
         (["{a}", "{b}", "--max-features", "99999999999"], "max_features must be a whole number from 1 to 1000000"),

@@ -68,7 +68,7 @@ def test_files_that_are_cut_off_are_refused_by_name(models, tmp_path, name, read
     data = (models[1] / name).read_bytes()
     for length in [*range(0, len(data) - 1, 53), len(data) - 1]:
         (tmp_path / name).write_bytes(data[:length])
-        with pytest.raises(ValueError, match=rf"{name}: it is cut off"):
+        with pytest.raises(ValueError, match=rf"{name}: it is truncated"):
             read(tmp_path)
 
 
@@ -84,11 +84,11 @@ def test_other_files_of_a_model_are_not_read(models, tmp_path):
 
 def test_numbers_that_no_file_has_room_for_take_no_memory(tmp_path):
     (tmp_path / "points3D.bin").write_bytes(struct.pack("<Q", 2**63) + bytes(51))
-    with pytest.raises(ValueError, match=r"points3D\.bin: it is cut off"):
+    with pytest.raises(ValueError, match=r"points3D\.bin: it is truncated"):
         read_points(tmp_path)
     (tmp_path / "points3D.bin").write_bytes(struct.pack("<Q", 1) + bytes(43) + struct.pack("<Q", 2**60))
     with pytest.raises(
-        ValueError, match=r"points3D\.bin: it is cut off, or not a file of COLMAP: \d+ bytes do not follow after 59"
+        ValueError, match=r"points3D\.bin: it is truncated, or not a file of COLMAP: \d+ bytes do not follow after 59"
     ):
         read_points(tmp_path)
 

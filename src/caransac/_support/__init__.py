@@ -1,1 +1,1 @@
-"""Helpers for every layer: checked arrays, files, parallel calls, processes. They know no two-view geometry."""
+"""Helpers for every layer: checked arrays, files, parallel calls, processes. They contain no two-view geometry."""

@@ -103,7 +103,7 @@ def check_no_input(path: Path, inputs: Iterable[str | Path | None], name: str) -
     """Raise a ValueError if writing to a path would replace an input, even through a link or another name.
 
     Args:
-        path: where to write.
+        path: path to write to.
         inputs: files that are read; None is skipped.
         name: name of the argument or option that gave the path, for the message.
     """
@@ -180,7 +180,7 @@ def _lock(handle: int) -> bool:
     """Lock a file until its handle closes. Return False if that fails, e.g. because it is locked already."""
     if sys.platform == "win32":  # Windows gives no way to see whether a file is in use
         return False
-    else:  # noqa: RET505  # mypy skips what follows on Windows, where there is no fcntl, only in a branch
+    else:  # noqa: RET505  # on Windows, which has no fcntl, mypy skips this code only in a branch
         import fcntl
 
         try:

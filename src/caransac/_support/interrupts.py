@@ -1,4 +1,4 @@
-"""Treat Ctrl-C as a request: stop at the next safe point, or wherever the process is after a grace period.
+"""Treat Ctrl-C as a request: stop at the next safe point, or anywhere after a grace period.
 
 A signal handler that raises can interrupt anything, for example a lock that is being taken or a file that a library is
 writing. Here the handler only records the request. Work that is done in pieces calls `check` between two pieces.
@@ -77,7 +77,7 @@ class InterruptGuard:
         """Store the message; signals are touched only in the ``with`` statement.
 
         Args:
-            message: what happened; the beginning of a line.
+            message: description of the event; the line begins with it.
             active: False to leave signals unchanged and only `say` messages.
         """
         self._message, self._how_to_continue = message, "the same command starts again"
@@ -110,7 +110,7 @@ class InterruptGuard:
         """Record requests from now on instead of ending the process at once.
 
         Args:
-            how_to_continue: how the user can resume; the end of the message.
+            how_to_continue: instruction for resuming; the message ends with it.
         """
         self._how_to_continue, self._grace_s = how_to_continue, GRACE_S
 
@@ -159,6 +159,6 @@ class InterruptGuard:
             os._exit(INTERRUPTED)
 
 
-def _note(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # what a handler is called with
+def _note(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # arguments of a handler
     global _requested
     _requested = True

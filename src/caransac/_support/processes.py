@@ -1,4 +1,4 @@
-"""An executor of worker processes that can be left at once. A worker that dies fails only its own call."""
+"""An executor of worker processes that can be stopped at once. If a worker dies, only its own call fails."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def _serve(connection: Connection, start: Callable[..., object] | None, argument
 
 
 def _reply(call: bytes) -> bytes:
-    """Run a call. Return its value, its exception and the traceback of that, pickled."""
+    """Run a call. Return its value, its exception and the traceback, pickled."""
     try:
         function, args, kwargs = pickle.loads(call)
         return pickle.dumps((function(*args, **kwargs), None, ""))

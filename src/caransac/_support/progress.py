@@ -1,4 +1,4 @@
-"""Show progress on stderr: a bar in a terminal, otherwise a line now and then. stdout is only for results."""
+"""Show progress on stderr: a bar in a terminal, otherwise a line every few seconds. stdout is only for results."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ EXPRESSION = -2  # column number of an index entry that is computed from an expr
 def connect(path: Path, lock_timeout_s: float = LOCK_TIMEOUT_S) -> sqlite3.Connection:
     """Open a connection whose only transactions are those of `transaction`. Names that are not UTF-8 are escaped.
 
-    The file may come from anybody. No value may take more memory than `untrusted.memory_limit`, and every query ends
+    The file is untrusted. No value may take more memory than `untrusted.memory_limit`, and every query ends
     soon after Ctrl-C. Call `check_schema` before anything else.
     """
     connection = sqlite3.connect(path, timeout=lock_timeout_s, isolation_level=None)
@@ -47,7 +47,7 @@ def check_schema(connection: sqlite3.Connection, keys: Mapping[str, str | None],
         path: path of the database, for the message.
 
     Raises:
-        ValueError: an object is rejected. The message names it and says what to do.
+        ValueError: an object is rejected. The message names it and explains what to do.
     """
     for kind, name, table, text in connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall():
         used, written = str(name).lower() in keys, str(text).upper()
@@ -154,7 +154,7 @@ def explaining(path: Path, otherwise: str) -> Iterator[None]:
 
     Args:
         path: the file.
-        otherwise: message for a file that is not what it should be: what it is and what to do. ``{error}`` is replaced
+        otherwise: message for an invalid file: its problem and what to do. ``{error}`` is replaced
             by SQLite's message.
     """
     try:

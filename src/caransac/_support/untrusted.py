@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
-from zlib import error as ZlibError  # noqa: N812  # zlib spells it small
+from zlib import error as ZlibError  # noqa: N812  # zlib writes it in lower case
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def parse_json(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except RecursionError as error:
-        raise ValueError("brackets in brackets, too many of them") from error
+        raise ValueError("too many nested brackets") from error
 
 
 def check_image(data: bytes, path: Path) -> None:
@@ -124,7 +124,7 @@ def check_image(data: bytes, path: Path) -> None:
         except Image.DecompressionBombError:  # this error does not state the number of pixels
             pixels = MOST_PIXELS
     if not pixels:
-        raise ValueError(f"{path} is not an image, or of a kind that cannot be read; JPEG, PNG and TIFF work")
+        raise ValueError(f"{path} is not an image, or its format cannot be read; JPEG, PNG and TIFF work")
     check_size(3 * pixels, len(data), str(path))
     _check_chunks(data, path)
 
@@ -136,7 +136,7 @@ def _check_chunks(data: bytes, path: Path) -> None:
         length = int.from_bytes(data[at : at + 4], "big")
         at += 12 + length
         if at > len(data):
-            raise ValueError(f"{path} is cut off: a part of {length} bytes is longer than what is left of the file")
+            raise ValueError(f"{path} is truncated: a part of {length} bytes is longer than the rest of the file")
 
 
 @contextmanager
@@ -176,7 +176,7 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
             # numpy accepts any four bytes as a character, and raises SystemError when the text is used.
             codes = np.ascontiguousarray(array).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
             if np.any(codes > LAST_CHARACTER):
-                raise ValueError(f"{self._path}: {name} holds characters that do not exist")
+                raise ValueError(f"{self._path}: {name} has characters that do not exist")
         return array
 
     def __iter__(self) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Read untrusted HDF5 files: only data inside the file itself, and only of a reasonable size.
 
 HDF5 can store the data of an array in other files (external storage, external links, virtual datasets). With such a
-file, its sender could have any file of the reader's machine copied into a result, so all of these are rejected.
+file, its sender could copy any file of the reader's machine into a result. All of these are therefore rejected.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class UntrustedGroup:
         """Return a group by name."""
         item = self._get(name)
         if not hasattr(item, "keys"):
-            raise ValueError(f"{self.path}: {self._full(name)} is no group")
+            raise ValueError(f"{self.path}: {self._full(name)} is not a group")
         return UntrustedGroup(item, self.path, self._full(name))
 
     def array(self, name: str) -> NDArray[Any]:
@@ -138,14 +138,14 @@ def _follow(group: Any, name: str, depth: int = 0) -> Any:
     import h5py
 
     if depth > MOST_SOFT_LINKS:
-        raise ValueError("links that lead to each other")
+        raise ValueError("circular links")
     place = group.file["/"] if name.startswith("/") else group
     for part in name.split("/"):
         if part in ("", "."):
             continue
         link = place.get(part, getlink=True) if isinstance(place, h5py.Group) else None
         if isinstance(link, h5py.ExternalLink):
-            raise ValueError(f"a link to another file, {link.filename}: such are not followed; copy the data into it")
+            raise ValueError(f"a link to another file, {link.filename}: such links are not followed; copy the data")
         if link is None:
             return None
         place = _follow(place, link.path, depth + 1) if isinstance(link, h5py.SoftLink) else place[part]
@@ -157,7 +157,7 @@ def _follow(group: Any, name: str, depth: int = 0) -> Any:
 def _read_dataset(dataset: Any, what: str) -> NDArray[Any]:
     """Read a dataset that is stored in the file and has a reasonable size."""
     if getattr(dataset, "shape", None) is None:
-        raise ValueError(f"{what} is no array")
+        raise ValueError(f"{what} is not an array")
     if dataset.external is not None:
         raise ValueError(f"{what} is stored in another file, {dataset.external[0][0]}: such data are not read")
     if dataset.is_virtual:
@@ -188,7 +188,7 @@ def _check_chunks(dataset: Any, what: str) -> None:
         return
     for chunk in _chunks(dataset):
         if chunk.size > 2 * size + CHUNK_SLACK:
-            raise ValueError(f"{what} has a chunk of {chunk.size} bytes that says it has {size}")
+            raise ValueError(f"{what} has a chunk of {chunk.size} bytes that declares {size}")
         if compressors == [DEFLATE] and chunk.size * MOST_DEFLATED > memory_limit() // FREE_SHARE:
             _check_deflated(dataset.id.read_direct_chunk(chunk.chunk_offset)[1], size, what)
 
@@ -209,6 +209,6 @@ def _check_deflated(data: bytes, size: int, what: str) -> None:
         while not unpacking.eof and (piece := unpacking.decompress(data, PIECE)):
             data, unpacked = unpacking.unconsumed_tail, unpacked + len(piece)
             if unpacked > size:
-                raise ValueError(f"{what} has a chunk that becomes larger than the {size} bytes that it says")
+                raise ValueError(f"{what} has a chunk that becomes larger than the {size} bytes that it declares")
     except zlib.error as error:
         raise ValueError(f"{what} has a corrupt chunk: {error}") from error

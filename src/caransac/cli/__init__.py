@@ -69,7 +69,7 @@ def _suggest(misspelt: Sequence[str], known: Sequence[str]) -> str:
 
 
 def _join_negative(arguments: Sequence[str]) -> list[str]:
-    """Join ``--distortion -0.05±0.02`` into one word, because argparse takes the number for an option."""
+    """Join ``--distortion -0.05±0.02`` into one word, because argparse would read the number as an option."""
     joined: list[str] = []
     for word in arguments:
         if joined and joined[-1] == "--distortion":

@@ -187,7 +187,7 @@ def _with_lens(known: KnownCamera, text: str) -> Camera | None:
 def _of_view(values: Sequence[str], number: int, option: str) -> str | None:
     """Return the value of an option for view 0 or 1. A single value applies to both."""
     if len(values) > 2:
-        raise ValueError(f"{option} was given {len(values)} times; once is for both images, twice for one each")
+        raise ValueError(f"{option} was given {len(values)} times; give it once for both, or once for each")
     return values[min(number, len(values) - 1)] if values else None
 
 
@@ -222,7 +222,7 @@ def _centred(text: str, size: Size | None) -> Camera:
     if not 0 < focal < math.inf:
         raise ValueError(f"--focal must be positive, not {focal:g}")
     if size is None:
-        raise ValueError("--focal needs the size of the images: give them, or --image-size WxH, or --camera f,cx,cy")
+        raise ValueError("--focal needs the size of the images: give the images, --image-size WxH, or --camera f,cx,cy")
     if not 0 <= deviation <= 1:
         raise ValueError(f"--focal {text}: the deviation must be from 0 % to 100 %")
     return Camera("SIMPLE_PINHOLE", (focal, (size[0] - 1) / 2, (size[1] - 1) / 2), *size, deviation)
@@ -238,7 +238,7 @@ def _fit(camera: Camera, size: Size | None, measured: str) -> Camera:
 
 
 def explain_unknown(photos: tuple[Photo, Photo] | None, sources: Sequence[CameraSource]) -> str | None:
-    """Return what is unknown about the cameras and what to do about it, or None if both are known."""
+    """Return a note about unknown cameras and how to give them, or None if both are known."""
     if "unknown" in sources:
         return (
             "neither the cameras nor the sizes of the images are known: estimating the fundamental matrix; for a pose "

@@ -32,7 +32,7 @@ class TwoViews:
         same_camera: whether one camera took both images; None to decide.
         fundamental: whether to estimate a fundamental matrix, because the user wants it or because a pose needs more
             information.
-        note: what is unknown about the cameras and what to do about it, or None if both are known.
+        note: note about unknown cameras and how to give them, or None if both are known.
         seconds: duration of reading and matching in seconds.
     """
 
@@ -182,11 +182,11 @@ def _read_photos(arguments: argparse.Namespace) -> tuple[Photo, Photo] | None:
     if arguments.matches is None:
         for option, value in (("--score-kind", arguments.score_kind), ("--key", arguments.key)):
             if value is not None:
-                raise ValueError(f"{option} is about --matches FILE, which is missing")
+                raise ValueError(f"{option} needs --matches FILE, which is missing")
     if arguments.image1 is None and arguments.matches is not None:
         return None
     if arguments.image_size:
-        raise ValueError("--image-size is for --matches FILE without images: these have their own; leave it out")
+        raise ValueError("--image-size is only for --matches FILE without images, which have their own size")
     if arguments.image1 is None:
         raise ValueError("give two images, or --matches FILE")
     if arguments.image2 is None:

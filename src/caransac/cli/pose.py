@@ -100,7 +100,7 @@ def check_min_confidence(arguments: argparse.Namespace) -> None:
 
 
 def explain_rejection(views: TwoViews, result: FoundGeometry, min_confidence: float | None) -> str | None:
-    """Return why an answer is rejected, or None if it is accepted."""
+    """Return the reason for rejecting an answer, or None if it is accepted."""
     if not result.success:
         return two_views.explain_failure(views, result)
     if min_confidence is None or (result.confidence is not None and result.confidence >= min_confidence):
@@ -116,7 +116,7 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     if isinstance(result, GeometryResult):
         lines.append(f"  geometry      {result.kind.replace('_', ' ')}: {result.reason}")
     elif result.degeneracy is not None:
-        lines.append("  geometry      a plane or a camera that only turned: this matrix is one of many")
+        lines.append("  geometry      a plane or a camera that only rotated: this matrix is one of many")
     count = len(matches.points1)
     lines.append(f"  inliers       {result.num_inliers} of {count} matches, {100 * result.num_inliers / count:.0f} %")
     if result.confidence is not None:

@@ -90,7 +90,7 @@ def rely_on(result: FoundGeometry) -> FoundGeometry:
 def found_cameras(views: TwoViews, result: FoundGeometry) -> tuple[Camera | None, Camera | None]:
     """Return the cameras of the answer, as far as they are known.
 
-    Those of a pose are refined with it. Those of a fundamental matrix count only if no cameras are given.
+    The cameras of a pose are refined with it. The cameras of a fundamental matrix are used only if none are given.
     """
     given = views.matches.camera1, views.matches.camera2
     if isinstance(result, GeometryResult):
@@ -122,7 +122,7 @@ def write_html(path: Path, views: TwoViews, result: FoundGeometry, max_image_px:
 
 
 def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
-    """Return why there is no model and what to do about it."""
+    """Explain why there is no model, and what to do."""
     model = "fundamental matrix" if views.fundamental else "pose"
     if isinstance(result, GeometryResult) and result.reason == MIRRORED:
         return MIRRORED
@@ -142,7 +142,7 @@ def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
         return f"no {model}: {count} matches, but it takes {least} or more; use images that overlap more"
     if result.stop_reason == "degenerate":
         return (
-            f"no {model}: the {count} matches repeat each other or lie on one line, so they determine none; use "
-            "more of the images"
+            f"no {model}: the {count} matches are duplicates or lie on one line, so they do not determine it; use "
+            "matches from larger parts of the images"
         )
     return f"no {model} explains more of the {count} matches than chance: do the images show the same scene?"

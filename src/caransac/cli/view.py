@@ -63,5 +63,5 @@ def view(arguments: argparse.Namespace) -> int:
     if not result.success:
         print(f"caransac: {two_views.explain_failure(views, result)}", file=sys.stderr)
     if not arguments.no_open and not webbrowser.open(path.as_uri()):
-        print(f"caransac: no browser to open it with: open {path} yourself", file=sys.stderr)
+        print(f"caransac: found no browser: open {path} yourself", file=sys.stderr)
     return 0 if result.success else 1

@@ -81,7 +81,7 @@ def _records(
 
 def _take(data: bytes, start: int, size: int) -> bytes:
     if size > len(data) - start:
-        raise ValueError(f"it is cut off, or not a file of COLMAP: {size} bytes do not follow after {start}")
+        raise ValueError(f"it is truncated, or not a file of COLMAP: {size} bytes do not follow after {start}")
     return data[start : start + size]
 
 
