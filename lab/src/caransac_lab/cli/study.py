@@ -35,6 +35,7 @@ def run_study(parser: argparse.ArgumentParser, name: str, words: list[str]) -> i
     own = argparse.ArgumentParser(
         prog=f"caransac-lab study {name}",
         description=study.__doc__,
+        epilog="Published times are those of one thread: set OMP_NUM_THREADS=1 and OPENBLAS_NUM_THREADS=1.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     publication.add_common(own, name)

@@ -1,7 +1,5 @@
 """The gain of every stage and tuned number of the estimator: each is switched off or made neutral, one at a time.
 
-    caransac-lab study ablation DIR ... [--problem E F] [--seeds 3] [--out FILE]
-
 DIR has the scenes of one match set in the layout of the RANSAC Tutorial 2020 (docs/formats.md); DIR=confidence reads
 its scores as confidences. Pass every match set, with training scenes. Each row runs all hypotheses of the default
 options with one change. A few changes matter only together with another one and are compared with that row. Figures are
@@ -154,7 +152,7 @@ def run_pair(problem: str, changed: dict[str, Any], seeds: int, pair: Pair) -> t
 def run_row(
     pool: ProcessPoolExecutor, pairs: list[Pair], problem: str, changed: dict[str, Any], seeds: int
 ) -> tuple[dict[str, float], dict[str, Array]]:
-    """Return the figures of a row, and the contribution of each pair to AUC@5 and AUC@1."""
+    """Run one row. Return its figures, and the contribution of each pair to AUC@5 and AUC@1."""
     found = list(pool.map(partial(run_pair, problem, changed, seeds), pairs, chunksize=8))
     weights = pair_weights([scene for scene, *_ in found])
     errors = np.array([errors for _, errors, *_ in found])

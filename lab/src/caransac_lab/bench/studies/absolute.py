@@ -1,8 +1,5 @@
 """Absolute poses from 2D-3D matches of real pairs: accuracy, time, and calibration of the confidence.
 
-    export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-    caransac-lab study absolute DIR ... [--unrelated DIR ...] [--max-queries N] [--seeds N] [--out FILE]
-
 DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). A query image is matched with one or three
 other images. A keypoint of these has a point in space if another pair, without the query, triangulates one at the true
 poses: within 1 px of the epipolar geometry, and with rays more than 1.5 degrees apart. Wrong matches are those of the
@@ -332,7 +329,7 @@ def study(arguments: argparse.Namespace) -> Content:
             content["tables"][name] = {"queries": len(queries), "rows": found}
             if references == 1:
                 content["hard"][name] = measure_hard(queries, unrelated)
-                unrelated = []  # use them only once
+                unrelated = []  # unrelated images are used only once
             print(name, flush=True)
     if not content["tables"]:
         raise LeftOutError("no image shares enough points with others")

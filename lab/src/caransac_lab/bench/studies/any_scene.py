@@ -1,7 +1,5 @@
 """Rendered photographs of a building, a poster, a panorama and two places: answers of one call and one command.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study any_scene [--seeds N] [--out FILE]
-
 Images have noise of five grey levels and are matched by RootSIFT. `caransac.estimate` gets the cameras, the image
 sizes, or nothing. The command is `caransac pose a.png b.png --focal F --json`. There are ten seeds of each scene by
 default. "right" counts answers of a kind that the scene has, near the truth: a pose to five degrees, a rotation to one

@@ -1,7 +1,5 @@
 """The gain of every tuned number of inexact cameras: each gets other values, one at a time.
 
-    caransac-lab study camera_ablation DIR ... [--rows PART ...] [--seeds 2] [--out FILE]
-
 DIR has the scenes of one match set, as in `caransac-lab study ablation`. Pass every match set, with training scenes. A
 row runs the tasks that use its number, with default options. Figures are means over seeds and tasks, then over scenes
 and match sets. A row has the differences to the same tasks without the change, with 95 % intervals over pairs. The
@@ -30,7 +28,7 @@ from caransac.tuning import CAMERAS
 from caransac_lab.bench.publication import Content, table
 from caransac_lab.bench.studies.ablation import interval, pair_weights
 from caransac_lab.bench.studies.focal import View, assumed, views, zoomed
-from caransac_lab.bench.studies.lenses import DOUBT, bent, told
+from caransac_lab.bench.studies.lenses import DOUBT, bent, without_k1
 from caransac_lab.metrics import FAILURE_DEG
 
 NAME = "camera_ablation"
@@ -90,7 +88,7 @@ def with_lens(k1: float) -> Callable[[View, Options], Answer | None]:
     """Return the task of lenses with this k1, which the estimator gets as 0 with a deviation."""
 
     def run(view: View, options: Options) -> Answer | None:
-        camera1, camera2 = told(view, distortion_deviation=DOUBT)
+        camera1, camera2 = without_k1(view, distortion_deviation=DOUBT)
         return pose(bent(view, k1), options, camera1=camera1, camera2=camera2)
 
     return run

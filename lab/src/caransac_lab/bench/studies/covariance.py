@@ -1,8 +1,5 @@
 """Share of poses inside the ellipsoids of their covariances, on synthetic and on real pairs.
 
-    export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-    caransac-lab study covariance --val DIR ... [--quick] [--out FILE]
-
 A row of synthetic pairs has 200 pairs with Gaussian noise. They have exact cameras, or focal lengths and principal
 points as uncertain as stated, or a lens of k1 = -0.1 that is passed as 0 with a deviation of 0.1. Wrong answers (15
 degrees off) are excluded. For real pairs, only right answers (five degrees) count. Their lenses, cameras and true poses

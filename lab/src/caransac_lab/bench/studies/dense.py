@@ -1,7 +1,5 @@
 """Very many matches, as from dense matchers: accuracy, time and memory.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study dense [--counts N ...] [--out FILE]
-
 Synthetic matches cover images of 1600 x 1200 pixels; their points are three to nine baselines deep. Wrong matches are
 random pixels. Figures are medians of three seeds. Every run is a separate process with one thread, warmed up with a few
 matches. Milliseconds are processor time. Memory is the peak that the call adds to the matches and the libraries. A run
@@ -32,7 +30,7 @@ from caransac_lab.bench.publication import Content, table
 from caransac_lab.metrics import FAILURE_DEG
 
 NAME = "dense"
-MODULE = "caransac_lab.bench.studies.dense"  # runs as a program, in a separate process
+MODULE = "caransac_lab.bench.studies.dense"  # this module, which each run starts as a program
 WIDTH, HEIGHT, FOCAL = 1600, 1200, 1000.0
 K = np.array([[FOCAL, 0, WIDTH / 2], [0, FOCAL, HEIGHT / 2], [0, 0, 1]])
 COUNTS, SCALE_COUNTS = (50_000, 200_000), (500, 2000, 10_000)

@@ -78,7 +78,7 @@ class InlinePool(ThreadPoolExecutor):
 
     def __init__(self, _: int, start: Callable[..., object] | None = None, *arguments: object) -> None:
         super().__init__(1)
-        if start is not None and start is not runner.start_worker:  # this one would close the output
+        if start is not None and start is not runner.start_worker:  # start_worker would close the output
             start(*arguments)
 
 

@@ -1,7 +1,5 @@
 """Commands in which one call fails, each time a different one, and which then resume: same result, nothing lost.
 
-    caransac-lab study faults --faults 240 --out benchmarks/results/faults.md
-
 Runs small versions of ``caransac verify`` on a database and on hloc's files, both also with ``--overwrite``, of
 ``caransac-lab bench`` and of ``caransac-lab train``. An undisturbed run shows where they open, read, write, flush,
 sync, rename and remove files, execute and commit SQL, read arrays of HDF5 files and write checkpoints. Then one of
@@ -16,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 
-os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")  # set before numpy is imported: a fork has one thread
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")  # before numpy is imported: forks have one thread
 
 import json
 import signal

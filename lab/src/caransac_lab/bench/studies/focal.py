@@ -1,7 +1,5 @@
 """Poses with uncertain or unknown focal lengths: accuracy, focal error, time, calibration of the confidence.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study focal DIR ... [--max-pairs N] [--out FILE]
-
 DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every method except "exact" gets the image
 centre as principal point. "given P%" gets a focal length that is wrong by P per cent, up or down by the pair's name, as
 if it were exact. "uncertain P%" also gets that deviation; "unknown" gets only the image sizes. Fundamental matrices
@@ -108,7 +106,7 @@ def assumed(view: View, percent: float, deviation: float) -> list[Camera]:
     ]
 
 
-def told(view: View) -> dict[str, Any]:
+def common_arguments(view: View) -> dict[str, Any]:
     """Return the common arguments of all our calls."""
     return view.pair.match_arguments() | {"options": Options(early_stop=False)}
 
@@ -125,13 +123,13 @@ def unknown(view: View, same: bool | None) -> Answer:
 
 def pose(view: View, **known: Any) -> Answer:
     """Estimate our pose with what is known about the cameras."""
-    result = caransac.estimate_relative_pose(**told(view), **known)
+    result = caransac.estimate_relative_pose(**common_arguments(view), **known)
     return Answer((result.R, result.t), result.camera1.fx, result.confidence) if result.success else Answer(None)
 
 
 def fundamental(view: View, **sizes: Any) -> Answer:
     """Estimate our fundamental matrix, and return the pose that it implies with the true cameras."""
-    result = caransac.estimate_fundamental(**told(view), **sizes)
+    result = caransac.estimate_fundamental(**common_arguments(view), **sizes)
     if not result.success:
         return Answer(None)
     points = view.pair.points1[result.inliers], view.pair.points2[result.inliers]

@@ -1,7 +1,5 @@
 """A reconstruction from rendered images with an unknown focal length.
 
-    caransac-lab study focal_pooling [--out FILE]
-
 Renders views of scenes from one camera. pycolmap extracts and matches SIFT features without verification and without a
 focal length, which COLMAP then guesses as 1.2 times the longer side. Copies of the database are verified by COLMAP, by
 caransac, and by caransac with ``--write-focals``. COLMAP's incremental mapper runs on each. Needs the extra 'bench'.

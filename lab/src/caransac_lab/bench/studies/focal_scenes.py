@@ -1,7 +1,5 @@
 """Focal lengths pooled over the pairs of real scenes, and poses estimated with them.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study focal_scenes DIR ... [--out FILE]
-
 Each DIR has scenes of one camera each, in the layout of the RANSAC Tutorial 2020 (docs/formats.md). The focal length of
 every scene is pooled over its pairs from only the image sizes; `sizes.json` in DIR lists the sizes of scenes whose
 principal point is not the image centre. Poses are then estimated with the true cameras ("exact"), without any

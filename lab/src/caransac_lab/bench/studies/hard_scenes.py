@@ -1,8 +1,5 @@
 """Scenes with ambiguous or uncertain poses: how often answers are wrong, and whether their confidence is then low.
 
-    export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-    caransac-lab study hard_scenes --val DIR ... --unrelated DIR ... [--pairs N] [--max-pairs N]
-
     scenes       synthetic pairs of every kind of `caransac_lab.synthetic.hard_scenes`, without wrong matches and with
                  as many wrong as right ones: `caransac.estimate` gets the cameras, the image sizes, or nothing
     unrelated    pairs of images of different places: confidences

@@ -1,7 +1,5 @@
 """Homographies: every method on real, rendered and synthetic planes.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study homographies [DIR ...] [--methods NAME ...]
-
 DIR has scenes of real pairs. A scene has the files matches.h5, match_conf.h5 (ratios), H.h5 (x2 ~ H x1) and sizes.h5
 (width and height of both images); their keys are pairs. Rendered and synthetic pairs are generated from their seeds.
 The method names "ours" and "peers" stand for several methods.
@@ -225,7 +223,7 @@ def split_table(content: Record, name: str) -> str:
 
 def as_markdown(content: Record) -> str:
     """Format all tables."""
-    text = f"# Homographies\n\n{__doc__.split(chr(10) * 2, 2)[2].strip(chr(10))}\n\n"
+    text = f"# Homographies\n\n{__doc__.partition(chr(10) * 2)[2].strip(chr(10))}\n\n"
     for name in sorted(content["sets"], key=lambda name: name.split(",")[0]):  # real sets first
         text += main_table(content, name) + split_table(content, name)
     return text

@@ -1,7 +1,5 @@
 """Malicious databases, and the reaction of ``caransac verify`` to each.
 
-    caransac-lab study hostile_databases [--out FILE]
-
 A small database of synthetic pairs is changed in one way and then verified in a separate process. The study reports the
 exit code, the message, processor seconds, peak memory beyond that of an undisturbed run, the number of verified pairs,
 and whether all previous content of the file is still there. A run of more than a minute is killed and counts as hung.

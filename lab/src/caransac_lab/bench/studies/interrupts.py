@@ -1,7 +1,5 @@
 """Commands that are interrupted at random moments, once or ten times, and resumed until they are done.
 
-    caransac-lab study interrupts [--runs 200] [--out FILE]
-
 Runs small versions of ``caransac verify`` on a database and on hloc's files, of ``caransac-lab bench`` and of
 ``caransac-lab train``. A command gets SIGINT, like all of its processes from a terminal, at a moment between its first
 line of code and two thirds of the duration of an uninterrupted run. It must end within two seconds, with exit code 130

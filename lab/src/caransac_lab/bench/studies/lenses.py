@@ -1,7 +1,5 @@
 """Poses of photographs with an unknown lens distortion: accuracy, error of k1, time.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study lenses DIR ... [--max-pairs N] [--out FILE]
-
 DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md), whose points have no distortion. They are
 distorted by k1, as in COLMAP's SIMPLE_RADIAL, in both images. "known" gets the true camera with k1; "flat" gets the
 true camera without it, as if it were exact; "lens" gets the same with a deviation of k1 of 0.1. "EXIF" gets a focal
@@ -81,7 +79,7 @@ def estimate(view: View, cameras: list[Camera | None], same: bool | None, **size
     return Answer(pose_error_deg(found.R, found.t, pair.R, pair.t), k1)
 
 
-def told(view: View, factor: float = 1.0, **deviations: float) -> list[Camera | None]:
+def without_k1(view: View, factor: float = 1.0, **deviations: float) -> list[Camera | None]:
     """Return the cameras without k1, with focal lengths wrong by a factor and with stated deviations."""
     cameras: list[Camera | None] = []
     for camera, (width, height) in ((view.pair.camera1, view.size1), (view.pair.camera2, view.size2)):
@@ -132,10 +130,10 @@ def methods() -> dict[str, Run | None]:
 
     return {
         "known": lambda v, k1: estimate(v, known(v, k1), None),
-        "flat": lambda v, _: estimate(v, told(v), None),
-        "lens": lambda v, _: estimate(v, told(v, **lens), v.same),
-        "EXIF": lambda v, _: estimate(v, told(v, off(v), **focal), v.same),
-        "EXIF and lens": lambda v, _: estimate(v, told(v, off(v), **focal, **lens), v.same),
+        "flat": lambda v, _: estimate(v, without_k1(v), None),
+        "lens": lambda v, _: estimate(v, without_k1(v, **lens), v.same),
+        "EXIF": lambda v, _: estimate(v, without_k1(v, off(v), **focal), v.same),
+        "EXIF and lens": lambda v, _: estimate(v, without_k1(v, off(v), **focal, **lens), v.same),
         "unknown": lambda v, _: estimate(v, [None, None], v.same, **v.sizes),
         "pooled": None,
         "PoseLib": lambda v, _: Answer(run_job(POSELIB, v.pair).error_deg),

@@ -1,7 +1,5 @@
 """Cost of an installation: size of the wheel, and the time of the first import and of the first estimate.
 
-    caransac-lab study package [--out FILE]
-
 The wheel is the one in dist/ from `make dist`; without one, its rows are omitted. Times are medians of new processes,
 without the start of Python itself.
 """

@@ -26,7 +26,7 @@ FILTERS = (*(f"{PAPER_FILTER} + {name}" for name in ("eight-point", "LM-LO", PRE
 FIRST_SCENES = ("entry_p10", "herz_jesus_p25", "llff_fern", "llff_flower")
 # Data on which the weights of the paper's authors were tested.
 FIRST, FIRST_PAIRS, FIRST_SEEDS = "first-scenes", "40", "2"
-AUTHORS = "about 89.5 / 62.6"  # the authors' figures there
+AUTHORS = "about 89.5 / 62.6"  # the authors' figures on these data
 LEAST_DIFFERENCE = 0.3  # minimum difference of figures of the paper that have an order
 SEEDS, TIMING_PAIRS, DIFFERENCE_PAIRS, DIFFERENCE_SEEDS = "5", "3", 8, 2
 

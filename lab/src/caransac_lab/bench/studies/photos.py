@@ -1,7 +1,5 @@
 """Large photographs: time, memory, inliers and pose errors, before and now, compared with COLMAP.
 
-    caransac-lab study photos --photos photos/drone [--max-pairs N] [--rendered N] [--out FILE]
-
 The folder of --photos has photographs and poses.json: `camera` in COLMAP's format, `images` with R and t of each
 (camera from world), and `pairs` of names. The other pairs are rendered with 12 megapixels, then blurred and made noisy.
 Each pair and method is measured in a separate process, from reading the two files to the pose. Times are processor
@@ -39,7 +37,7 @@ from caransac_lab.metrics import FAILURE_DEG
 from caransac_lab.render import render_pair
 
 NAME, DRONE = "photos", "Photographs of a drone"
-MODULE = "caransac_lab.bench.studies.photos"  # runs as a program, in a separate process
+MODULE = "caransac_lab.bench.studies.photos"  # this module, which each measurement starts as a program
 MATCHERS = ("before", "before, 1600 px", "now", "now, full size", "COLMAP")
 WIDTH = 4000  # width of rendered images in pixels: 12 megapixels
 BLUR_PX, NOISE = 2.0, 10.0  # standard deviations of rendered images, in pixels and in grey levels

@@ -1,7 +1,5 @@
 """Real matches in COLMAP databases, verified by caransac and by COLMAP, and the resulting reconstructions.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study real_databases SCENE ... [--out FILE]
-
 SCENE is a folder of one scene in the layout of the RANSAC Tutorial 2020 (docs/formats.md), with true poses. Its matches
 with a ratio below 0.8, as in COLMAP's matcher, and the true cameras are written to a database. COLMAP's incremental
 mapper runs on the verified matches, with one thread and fixed cameras. COLMAP verifies with its defaults (4 px),

@@ -1,7 +1,5 @@
 """A reconstruction from rendered images, with pairs verified by caransac and by COLMAP.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study reconstruction
-
 Renders views of scenes with known cameras. pycolmap extracts and matches SIFT features without verification. Each tool
 verifies a copy of the database, and COLMAP's incremental mapper runs on all copies. Needs the extra 'bench'.
 """

@@ -1,8 +1,5 @@
 """Scripts of other projects, unchanged and with our import, and the same figures of both.
 
-    caransac-lab study third_party --projects DIR --pairs realpairs/rootsift/val --photos photos/drone
-        --homographies homographies/rootsift/val [--out FILE]
-
 DIR has copies of projects that you fetched, in folders of their names: posebench, glue-factory, pyslam, OpenSfM,
 vismatch and opencv (only samples/python). Missing projects are left out. Each script runs twice, in separate processes:
 unchanged, and from a copy in which ``import cv2`` is ``from caransac.integrations import opencv as cv2``, and
@@ -29,7 +26,7 @@ from caransac_lab.bench.studies.other_projects import PROJECTS
 from caransac_lab.bench.studies.other_projects.project_data import Data, Row
 
 NAME = "third_party"
-MODULE = "caransac_lab.bench.studies.third_party"  # runs as a program, in a separate process
+MODULE = "caransac_lab.bench.studies.third_party"  # this module, which each run of a project starts as a program
 PAIRS, QUICK_PAIRS = 20, 2  # pairs per scene
 IMPORT = re.compile(r"^([ \t]*)import (cv2|poselib)(?: as (\w+))?[ \t]*$", re.MULTILINE)
 OURS = {"cv2": "opencv", "poselib": "poselib"}

@@ -1,7 +1,5 @@
 """Accuracy by threshold, image size and noise, and the automatic threshold.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 caransac-lab study thresholds DIR ... [--out FILE]
-
 DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Images are scaled by multiplying points and
 cameras; then Gaussian noise in pixels of the scaled image is added to all points. Relative poses, one thread; a failure
 counts 180 degrees; means over scenes. CA-RANSAC gets all matches with their ratios and stops by itself. The others get

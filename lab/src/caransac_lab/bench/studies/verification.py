@@ -1,7 +1,5 @@
 """Many pairs verified by caransac and by COLMAP, and a run that is killed halfway and resumed.
 
-    caransac-lab study verification [--colmap-pairs 500] [--out FILE]
-
 Writes synthetic pairs to a COLMAP database. One copy is verified with ``caransac verify``, another with COLMAP. A third
 run is killed when half of its pairs are written, and resumed; its two_view_geometries must equal those of the first.
 Both tools use all cores and their default options; caransac also runs with COLMAP's threshold. Needs the extra 'bench'.

@@ -1,7 +1,5 @@
 """One estimate from start to end: the trace for a synthetic pair, in numbers.
 
-    caransac-lab study worked_pair [--out FILE]
-
 All four rounds run; by default the estimate stops when it is confident. docs/algorithm.md explains the rows.
 """
 
@@ -36,7 +34,7 @@ ROWS = {
 
 
 def make_worked_pair() -> SyntheticPair:
-    """Create a pair with one right match in seven, and wrong ones of several kinds."""
+    """Create a pair with one right match in seven and several kinds of wrong matches."""
     return random_pair(np.random.default_rng(0), num_points=1500, inlier_ratio=0.15, score_kind="ratio")
 
 

@@ -41,7 +41,7 @@ def run_posebench(folder: Path, data: Data) -> Iterator[Row]:
     vars(np)["trapz"] = np.trapezoid  # numpy 2.4 removed this name
     buildings, fields = data.read_pairs(BUILDINGS), data.read_pairs(FIELDS, 2 * data.count)
     few = [pair.take(np.arange(number)) for number, pair in enumerate(buildings[:FEW])]
-    relative, plane = "megadepth1500_sift", "barath_Alamo"  # names of two of its data sets, under which it finds ours
+    relative, plane = "megadepth1500_sift", "barath_Alamo"  # names of two of its data sets, which our files replace
     cases = (
         ("relative_pose", relative, buildings, "E (poselib", "buildings"),
         ("relative_pose", relative, buildings, "F (poselib", "buildings"),

@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 
 
 def stand_in(*names: str) -> None:
-    """Make modules importable that an estimate does not need."""
+    """Create empty modules for imports that an estimate does not use."""
     for name in names:
         try:
             import_module(name)
