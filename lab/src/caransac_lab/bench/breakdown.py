@@ -1,4 +1,4 @@
-"""Measure where the time of a run goes, with an interpreter profile of the functions of its parts."""
+"""Measure the time of each part of a run with an interpreter profile of its functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "side information": (side_information,),
     "sample": (sampling_pool, SelectiveSampler.draw, PoolSampler.draw),
     "solve": (Essential.solve, Fundamental.solve),
-    "compare and refine": (Steps.hypothesise,),  # except the solver, which it calls
+    "compare and refine": (Steps.hypothesise,),  # without the time of the solver that it calls
     "score": (rank_regions, Steps.attend, Problem.msac_scores),
     "refine": (likely_matches, Steps.measure, Steps.refine, Problem.refine),
     "network": (StateNetwork.first, StateNetwork.update),

@@ -29,7 +29,7 @@ class RunSettings:
 
     Attributes:
         max_error_px: threshold in pixels, in the method's own definition; "auto" only for ours.
-        iterations: number of hypotheses, no fewer if the library allows that; None for the method's own stopping rule.
+        iterations: number of hypotheses, also the minimum if the library has one; None for its own stopping rule.
         seed: seed of the random numbers.
         weights: path of weights trained on the data of the benchmark, for the methods that use them.
     """
@@ -42,7 +42,7 @@ class RunSettings:
     @property
     def threshold_px(self) -> float:
         """Threshold of a method that needs a number."""
-        assert self.max_error_px != "auto", "a peer is told a number"
+        assert self.max_error_px != "auto", "a peer needs a threshold in pixels"
         return self.max_error_px
 
     @property
@@ -112,7 +112,7 @@ class Estimator(LibraryCall):
 
     Attributes:
         problems: problems that it solves.
-        run: function that estimates. Matches are sorted, best first, if they have scores. It returns None on failure.
+        run: function that estimates, or returns None on failure. Matches with scores are sorted, best first.
         refines: whether it ends with its own nonlinear refinement on the inliers.
         filtered: whether it gets the matches that pass the filter, best first. Otherwise it gets all with their scores.
         seeding: "seed" takes a seed. "shuffle" always draws the same numbers, so matches are shuffled instead (all such

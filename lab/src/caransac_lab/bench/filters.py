@@ -30,7 +30,7 @@ class BenchFilter:
     Attributes:
         name: name in tables.
         weigh: function that returns weights (n,) of a pair's matches, higher for better ones, above zero for those to
-            keep. It returns None if it knows nothing, and all matches stay in their order. It must be picklable,
+            keep. If it returns None, all matches are kept in their order. It must be picklable,
             because it runs in worker processes.
     """
 

@@ -1,4 +1,4 @@
-"""The resume file: one JSON line for every outcome, written at once."""
+"""The resume file: one JSON line for every outcome, written immediately."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Journal:
         self.path, self.outcomes = path, dict[Key, Outcome]()
         make_folder(path.parent)
         kept = (self._read(header) if path.exists() else "") or json.dumps(header) + "\n"
-        if not path.exists() or read_text(path) != kept:  # new, or a run was killed while it wrote a line
+        if not path.exists() or read_text(path) != kept:  # a new journal, or a run was killed while it wrote a line
             with replacing(path) as whole:
                 whole.write_text(kept)
         self._file: TextIO = path.open("a")
 
     def add(self, key: Key, outcome: Outcome) -> None:
-        """Store an outcome. It survives a kill."""
+        """Store an outcome on disk, so that it survives if the process is killed."""
         self.outcomes[key] = outcome
         self._file.write(json.dumps([key, outcome.as_dict()]) + "\n")
         self._file.flush()

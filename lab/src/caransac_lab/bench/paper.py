@@ -105,7 +105,7 @@ TABLES: dict[str, PaperTable] = {
         "E",
         {
             "CLNet + eight-point": (51.5, 18.5, 92.0, 1.884, 7.39),
-            f"{PRESET} tuned": (73.8, 39.9, 97.4, 0.598, 3.43),  # with CLNet's features
+            f"{PRESET} tuned": (73.8, 39.9, 97.4, 0.598, 3.43),  # the paper's row with CLNet's features
             "CLNet + OpenCV USAC_DEFAULT": (70.8, 35.7, 97.1, 0.734, 3.83),
             "CLNet + LM-LO": (72.1, 37.9, 97.2, 0.658, 3.59),
             "CLNet + MAGSAC++": (66.8, 30.0, 96.3, 0.927, 4.74),
@@ -155,7 +155,7 @@ TABLES: dict[str, PaperTable] = {
             f"{PRESET} 2x256": (66.5, 35.0, 95.5, 0.795, 5.58),
             f"{PRESET} 4x256": (69.1, 37.4, 96.3, 0.691, 4.75),
             f"{PRESET} 8x256": (70.0, 37.8, 96.5, 0.677, 4.75),
-            f"{PRESET} 4x256(x8)": (71.2, 39.3, 96.7, 0.623, 4.25),  # in the paper by NeFSAC
+            f"{PRESET} 4x256(x8)": (71.2, 39.3, 96.7, 0.623, 4.25),  # the paper uses NeFSAC
             "CA-RANSAC 1x256": (),
             "CA-RANSAC 2x256": (),
             "CA-RANSAC 8x256": (),

@@ -28,7 +28,7 @@ RIGHT_DEG = 5.0
 LIKELY = 0.5  # minimum probability of a match in the figure of results, as in the paper
 NUM_ROWS = 3  # number of pairs in the figure of results
 SMALLEST_SHARE = 0.02  # minimum share of the time of a slice of the pie chart
-LEARNED = ("side information", "network")  # parts of the time that the paper counts as its own
+LEARNED = ("side information", "network")  # parts of the time that the paper counts as learned
 
 
 @dataclass(frozen=True, eq=False)

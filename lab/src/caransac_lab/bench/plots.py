@@ -126,7 +126,7 @@ def label_points(axes: Any, names: Mapping[str, tuple[float, float]]) -> None:
     """Write names at their points (x, y), as near as possible without covering a point or another name."""
     figure = axes.figure
     figure.draw_without_rendering()  # computes the layout
-    to_points = 72 / figure.dpi  # everything below is in points, which mean the same in every format
+    to_points = 72 / figure.dpi  # below, all lengths are in points, which do not depend on the format
     places = dict(zip(names, axes.transData.transform(list(names.values())) * to_points, strict=True))
     frame = axes.get_window_extent().extents * to_points
     taken: list[Box] = [(x - 3, y - 3, x + 3, y + 3) for x, y in places.values()]
@@ -185,7 +185,7 @@ def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     axes = figure.add_subplot()
     names = [record["method"] for record in timed]
     left = np.zeros(len(timed))
-    # Colour maps that are lists, such as this one, have `colors`; the type of the registry does not know that.
+    # This colour map is a list and has `colors`, but the type of the registry does not include it.
     every: Sequence[tuple[float, ...]] = colormaps["tab20"].colors  # type: ignore[attr-defined]
     # Without greys; each part has the same colour in all plots.
     colours = [each for each in every if len(set(each)) > 1]
@@ -201,7 +201,7 @@ def draw_times(records: Sequence[Mapping[str, Any]], title: str) -> Figure:
     axes.set_axisbelow(True)
     figure.legend(
         fontsize="small", loc="outside lower center", ncols=LEGEND_COLUMNS
-    )  # beside the plot, the legend may be the higher one
+    )  # a legend beside the plot may be higher than the plot
     return figure
 
 

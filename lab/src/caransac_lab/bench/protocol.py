@@ -215,7 +215,7 @@ def pose_of_fundamental(F: Array | None, pair: Pair) -> tuple[Array, Array]:
 
 
 def reordered(pair: Pair, seed: int) -> Pair:
-    """Return the same matches in another order."""
+    """Return the pair with its matches in a random order."""
     order = np.random.default_rng(seed).permutation(len(pair.points1))
     return replace(pair.take(order), features=None)
 

@@ -3,7 +3,7 @@
 The plane stands upright in a room full of small textured facets. It covers a small part of both images and is seen from
 very different viewpoints. Its texture is noise or a repeated pattern; the copies of the motif differ slightly, as
 bricks do. All matches are of real features: wrong ones confuse copies of the motif, facets, or facets and plane. Facets
-that both images show have right matches, too, each with its own homography.
+that are visible in both images also have right matches, each facet with its own homography.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def make_texture(rng: np.random.Generator, pattern: Pattern, lengths: tuple[floa
     u, v = (x / period_x) % 1, (z / period_z) % 1
     joint = rng.uniform(0.08, 0.16)
     motif = ((u > joint) & (v > joint)).astype(np.float32)
-    if pattern == "tiles":  # with the same picture on each
+    if pattern == "tiles":  # all tiles have the same picture
         angle = np.arctan2(v - 0.5, u - 0.5)
         motif *= 0.7 + 0.3 * np.sin(rng.integers(2, 6) * angle + 14 * np.hypot(u - 0.5, v - 0.5))
-    if pattern == "windows":  # dark, with a frame and a crossbar
+    if pattern == "windows":  # dark windows with a frame and a crossbar
         inside = (u > 0.3) & (u < 0.85) & (v > 0.25) & (v < 0.85)
         motif -= 0.8 * (inside & (np.abs(u - 0.57) > 0.04) & (np.abs(v - 0.65) > 0.04))
     own = rng.uniform(0.1, 0.35)

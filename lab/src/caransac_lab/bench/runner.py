@@ -20,7 +20,7 @@ from caransac_lab.bench.protocol import Job, Outcome, run_job, undistorted
 from caransac_lab.datasets import Dataset, Pair
 
 IN_FLIGHT = 3  # tasks per worker that are read ahead
-TIME_LIMIT_S = 300.0  # for one method on one pair; a longer run counts as hung
+TIME_LIMIT_S = 300.0  # seconds for one method on one pair; a longer run counts as crashed
 
 
 @dataclass(frozen=True, eq=False)

@@ -288,7 +288,7 @@ def publish(
 def show_plan(steps: Sequence[Step]) -> None:
     """Print the steps in their order."""
     for step in in_order(steps):
-        beside = "alone" if step.whole else "no other times beside it" if step.timed else ""
+        beside = "no other step" if step.whole else "no other timed step" if step.timed else ""
         print(f"{step.name:18}{step.minutes:5.1f} min  {beside}")
     alone = sum(step.minutes for step in steps if step.whole)
     others = sum(step.minutes for step in steps if not step.whole)

@@ -20,7 +20,7 @@ class Column:
         label: name of the column.
         unit: unit of its cells; empty if there is none, or several.
         digits: number of digits after the decimal point.
-        best: function that selects the best of its numbers, `min` or `max`; None if there is no best.
+        best: `min` or `max`, the function that selects the best number; None if no number is better.
         further: whether it is omitted if there is little room.
     """
 

@@ -16,7 +16,7 @@ Pose = tuple[Array, Array] | None
 Run = Callable[[Query, int, int], Pose]  # (query, hypotheses, seed)
 
 MAX_ERROR_PX = 2.0  # threshold of the peers: the best of 1, 2, 4 and 8 on training scenes
-PEER_MAX_RATIO, FEWEST = 0.9, 20  # peers get the matches below this ratio, best first, and at least this number
+PEER_MAX_RATIO, FEWEST = 0.9, 20  # maximum ratio of the peers' matches, and their minimum number
 
 
 def run_poselib(query: Query, iterations: int, seed: int) -> Pose:
@@ -31,7 +31,7 @@ def run_poselib(query: Query, iterations: int, seed: int) -> Pose:
     return (np.asarray(pose.R), np.asarray(pose.t)) if info["num_inliers"] > 3 else None
 
 
-def run_opencv(query: Query, iterations: int, seed: int) -> Pose:  # noqa: ARG001  # it always draws the same
+def run_opencv(query: Query, iterations: int, seed: int) -> Pose:  # noqa: ARG001  # its random numbers are fixed
     """Run OpenCV's P3P and refine the pose on its inliers."""
     import cv2
 

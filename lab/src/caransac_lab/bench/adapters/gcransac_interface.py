@@ -1,4 +1,4 @@
-"""The interface of pygcransac and pymagsac: MAGSAC++ is built on GC-RANSAC."""
+"""The common interface of pygcransac and pymagsac, because MAGSAC++ is built on GC-RANSAC."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caransac_lab.bench.contract import Answer, ProblemName, RunSettings
 from caransac_lab.datasets import Pair
 
 MIN_ITERATIONS = 50  # default of both libraries
-MIN_MATCHES = {"E": 8, "F": 10, "H": 8}  # pymagsac crashes on fewer
+MIN_MATCHES = {"E": 8, "F": 10, "H": 8}  # pymagsac crashes with fewer matches
 UNIFORM, PROSAC = 0, 1
 
 

@@ -46,7 +46,7 @@ def run(pair: Pair, problem: ProblemName, settings: RunSettings, *, flag: str) -
 def run_vsac(pair: Pair, problem: ProblemName, settings: RunSettings) -> Answer | None:
     """Run OpenCV's USAC framework with VSAC's settings: MSAC, inner local optimisation, final covariance polishing.
 
-    VSAC's authors contributed it to OpenCV as the defaults of this framework. It is not their own program.
+    VSAC's authors contributed these settings to OpenCV as the defaults of the framework. Their own program differs.
     """
     import cv2
 

@@ -35,7 +35,7 @@ from caransac_lab.networks.weights import find_weights
 
 EIGHT_POINT, MIN_LINEAR = "eight-point", 8
 
-# Weights in the package by their input: the filter, and the state network that was trained with it.
+# Weights of a filter, by the weights of the state network that was trained with it.
 FILTERS = {"with-filter": "filter", "paper-with-filter": "filter-128"}
 PAPER_WEIGHTS: dict[ProblemName, str] = {"E": "paper", "F": "paper-f"}  # by the problem that they were trained for
 
@@ -211,7 +211,7 @@ def _paper_rows() -> list[Estimator]:
         _paper("", "Options.paper, for F by weights fine-tuned for it", lacks=fine_tuned),
         _paper(
             " -C",
-            "no state update, by weights trained so",
+            "no state update, with weights that were trained without it",
             lacks=_lacks("paper-c", remedy="--paper --no-update"),
             weights="paper-c",
             state_update=False,
@@ -239,7 +239,7 @@ def _paper_rows() -> list[Estimator]:
 
 
 def _batches(make: Callable[..., Estimator], name: str) -> list[Estimator]:
-    """Return estimators of several rounds of so many hypotheses. Both numbers are in their names."""
+    """Return estimators with several rounds and numbers of hypotheses per round, which are in their names."""
     return [
         make(
             f"{name}{rounds}x{samples}",
@@ -285,7 +285,7 @@ ESTIMATORS = (
     *_paper_rows(),
     _estimator(
         EIGHT_POINT,
-        "no sampling: the weighted eight-point model of the matches; behind a filter, the filter alone",
+        "no sampling: the weighted eight-point model of the matches; behind a filter, only the filter's matches",
         filtered=True,
         max_error_px=1.0,
         call=run_eight_point,

@@ -26,7 +26,7 @@ def run_homography(pair: PlanePair, settings: RunSettings) -> Array | None:
 
 
 def image_sizes(pair: Pair) -> tuple[float, ...]:
-    """Return width and height of both images that contain all points. The grids need sizes; cameras may have none."""
+    """Return width and height of both images that contain all points. Its grids need sizes that cameras may lack."""
     return tuple(float(length) + 1 for points in (pair.points1, pair.points2) for length in points.max(axis=0))
 
 
