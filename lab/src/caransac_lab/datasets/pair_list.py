@@ -110,7 +110,7 @@ def match_pair_list(
     cache_path, partial_path = path.with_suffix(".h5"), path.with_suffix(f".{features}.partial")
     if cache_path.is_file():
         with read_h5(cache_path) as cache:
-            made_by = str(cache.attrs.get("features", features))  # other programs do not record it
+            made_by = str(cache.attrs.get("features", features))  # files of other programs lack this attribute
         if made_by != features:
             raise ValueError(f"{cache_path} has matches by {made_by}, not by {features}: move it away to match again")
         return cache_path

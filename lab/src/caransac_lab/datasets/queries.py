@@ -21,7 +21,7 @@ from caransac_lab.datasets.ransac_tutorial import read_poses, read_ransac_tutori
 
 RIGHT_PX = 2.0  # a match is right if its distance to the true projection is below this; 3D points are noisy, too
 MAX_RATIO, MIN_ANGLE_DEG = 0.9, 1.5  # limits for right matches that give 3D points
-MIN_POINTS = 8  # minimum number of matches of a pair that gives points
+MIN_POINTS = 8  # minimum number of right matches of a pair that gives 3D points
 MIN_MATCHES = 30  # minimum number of matches of a query
 ROUNDED = 2  # digits of pixels that identify a keypoint
 
@@ -117,8 +117,8 @@ class QueryImage:
 def read_query_images(root: str | Path) -> Iterator[QueryImage]:
     """Read the images of all scenes in a folder with the layout of the RANSAC Tutorial 2020, by scene and name.
 
-    A keypoint of a reference has a 3D point if its match in a third image triangulates one with the true poses. Of
-    several points, the one with the largest angle is used.
+    A keypoint of a reference has a 3D point if its match in a third image triangulates one with the true poses. If
+    there are several points, the one with the largest angle is used.
     """
     for scene, pairs in groupby(read_ransac_tutorial(root), key=lambda pair: pair.scene):
         yield from _scene_images(scene, list(pairs), read_poses(split_score_kind(Path(root))[0] / scene))

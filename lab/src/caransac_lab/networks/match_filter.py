@@ -1,9 +1,9 @@
 """A learned filter that judges all matches of a pair together, before any model is tried.
 
-A network for every match with context normalisation, after K. M. Yi, E. Trulls, Y. Ono, V. Lepetit, M. Salzmann and P.
-Fua, "Learning to Find Good Correspondences" (CVPR 2018). All matches share the weights of every layer. The outputs of
-each layer are normalised to mean zero and deviation one over the matches of the pair, which lets the matches exchange
-information.
+The network runs on every match and uses context normalisation, as in K. M. Yi, E. Trulls, Y. Ono, V. Lepetit, M.
+Salzmann and P. Fua, "Learning to Find Good Correspondences" (CVPR 2018). All matches share the weights of every layer.
+The outputs of each layer are normalised to mean zero and deviation one over the matches of the pair, so that the
+matches exchange information.
 
 Normalising the outputs of an affine layer only shifts and scales its weights, by the means and variances of its
 outputs: ``x W`` has the mean ``mean(x) W`` and the variances of ``(x - mean(x)) W``. Every layer can therefore run
@@ -31,7 +31,8 @@ from caransac_lab.networks.eight_point import eight_point
 from caransac_lab.networks.weights import find_weights
 
 NUM_INPUTS = 4 + NUM_FEATURES
-# Spreads from the centre; coordinates beyond are clipped, so that one extreme match cannot shrink all others.
+# Maximum coordinate, in spreads from the centre. Larger ones are clipped, so that one extreme match cannot shrink all
+# others.
 FARTHEST = 3.0
 KEPT_SHARE = 0.25
 LARGEST_LIFTED, HALF_WAY = 1.5, 0.01  # maximum rescaled distance, and the distance in spreads that gives half of it

@@ -13,9 +13,9 @@ def make_scene(seed: int = 0, num_boxes: int = 10) -> list[Face]:
     """Create a floor, two walls in a corner and boxes in front of them, of random sizes, positions and textures."""
     rng = np.random.default_rng([seed, 0])
     x, y, z = np.eye(3)
-    slant = np.radians(25)  # walls at an angle have varied depths
+    slant = np.radians(25)  # slanted walls have varied depths
     left, right = np.cos(slant) * x + np.sin(slant) * y, np.cos(slant) * x - np.sin(slant) * y
-    edge = np.array([0, 3.2, 0])  # where walls and floor meet
+    edge = np.array([0, 3.2, 0])  # a point at which walls and floor meet
     faces = [
         make_face(rng, [-7.5, -5, 0], x, y, (15, 9)),
         make_face(rng, edge - 8 * left, left, z, (8, 5.5)),

@@ -37,7 +37,7 @@ def make_courtyard(seed: int = 0) -> list[Face]:
     for place, size, turn, make in (
         ((0.9, 3.6, 0.0), (1.9, 0.8, 0.16), 0.0, make_stone),  # steps to the door
         ((0.9, 3.75, 0.16), (1.5, 0.5, 0.16), 0.0, make_stone),
-        ((-2.1, 2.2, 0.0), (0.75, 0.75, 0.55), 0.25, make_stone),  # planters, and what grows in them
+        ((-2.1, 2.2, 0.0), (0.75, 0.75, 0.55), 0.25, make_stone),  # planters with plants
         ((-2.1, 2.2, 0.55), (0.62, 0.62, 0.75), 0.25, make_leaves),
         ((2.75, 2.1, 0.0), (0.75, 0.75, 0.55), -0.2, make_stone),
         ((2.75, 2.1, 0.55), (0.62, 0.62, 0.6), -0.2, make_leaves),
@@ -122,7 +122,7 @@ def _surface(
 
 
 def _make_sky(rng: np.random.Generator) -> Face:
-    """Create a blue sky with clouds, paler near the horizon. It is so far away that all views show the same."""
+    """Create a blue sky with clouds, paler near the horizon, so far away that it is the same in all views."""
     shape = 1600, 480
     up = np.linspace(0, 1, shape[1])[:, None]
     blue = (1 - up**0.6) * np.array([0.80, 0.87, 0.93]) + up**0.6 * np.array([0.25, 0.47, 0.80])

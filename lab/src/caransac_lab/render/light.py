@@ -1,4 +1,4 @@
-"""Light and shadow of a clear day, computed once per surface. Views then show it like any texture."""
+"""Light and shadow of a clear day, computed once per surface and stored in its texture."""
 
 from __future__ import annotations
 

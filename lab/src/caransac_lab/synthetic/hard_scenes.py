@@ -114,7 +114,7 @@ def _translation(kind: HardKind, rng: np.random.Generator) -> Array:
 def _otherwise(
     kind: HardKind, points: Array, moved: Array, R: Array, count: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Let some points (n, 3) follow another motion, or match others. Return the points and their new positions.
+    """Move some points (n, 3) by another motion, or match them to others. Return the points and their new positions.
 
     Visible points come first, in the shares that both motions must have among `count` matches.
     """
@@ -124,7 +124,7 @@ def _otherwise(
         shift = rng.uniform(*PERIOD) * np.array([rng.choice([-1.0, 1.0]), 0.0, 0.0])
         moving = is_facade & (rng.random(len(points)) < SHIFTED)
         otherwise = moved + shift @ R.T
-    else:  # an object is in one place; a copy of the scene is everywhere
+    else:  # an object covers one region; a copy of the scene covers the whole image
         place = rays @ rng.normal(size=2) if kind == "two motions" else rng.random(len(points))
         moving = place < np.quantile(place, MOVING)
         other = R @ rotation_from_vector(0.5 * TURN * rng.normal(size=3))

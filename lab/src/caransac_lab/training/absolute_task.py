@@ -40,7 +40,7 @@ FOCAL_SHARE = 0.2  # share of the training queries with an uncertain focal lengt
 NOISY, NOISES_PX, SPACE_NOISES_PX = 0.35, (0.2, 2.0), (0.2, 2.0)
 REPEATED = 0.15  # share of queries with a repeated structure: right matches of one place that lead to another
 SUBSETS, SMALLEST_SUBSET = 0.3, 20  # share of queries with only some matches, and the minimum number of matches
-# Copies twice, because no other kind is as convincing.
+# "copy" is listed twice, because copies are the most misleading kind.
 HARD_QUERIES: tuple[HardQuery, ...] = (*get_args(HardQuery), "copy")
 HARD_SHARE = 0.15  # share of hard training queries: planes, far points, few matches
 

@@ -67,7 +67,7 @@ def harden(query: Query, kind: HardQuery, rng: np.random.Generator) -> Query:
 
 
 def _with_copy(query: Query, right: NDArray[np.bool_], rng: np.random.Generator) -> Query:
-    """Let some right matches lead to a copy of the scene, as by repetition, symmetry or a moved object."""
+    """Move the 3D points of some right matches to a copy of the scene, as by repetition, symmetry or a moved object."""
     points = query.points3d[right]
     centre, spread = np.median(points, axis=0), points.std(axis=0)
     order = query.points2d @ rng.normal(size=2) if rng.random() < 0.5 else rng.random(len(right))

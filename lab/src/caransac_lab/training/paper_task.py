@@ -38,7 +38,7 @@ class PaperTask(StateTask):
         return MAX_ERROR_PX
 
     def augment(self, pair: Pair, rng: np.random.Generator) -> Pair:
-        """Only reduce the number of matches, for speed. This keeps the share of right ones."""
+        """Reduce the number of matches at random, for speed, without any other augmentation."""
         return thin_out(pair, self.recipe.max_matches, rng) if self.recipe.max_matches else pair
 
     def training_loss(self, network: TrainableModule, source: PairSource, rng: np.random.Generator) -> PairLoss | None:

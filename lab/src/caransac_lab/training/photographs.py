@@ -1,7 +1,7 @@
 """Effects of photographs on pairs: crops, zoom, lens distortion, mirroring, overlays.
 
-Data sets with truth are undistorted and mostly taken with one kind of lens. The confidence must not assume that of all
-photographs.
+Data sets with truth are undistorted and mostly taken with one kind of lens. The confidence must not assume that all
+photographs are.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from caransac_lab.training.recipe import Recipe
 from caransac_lab.training.trainable_module import TrainableModule
 
 Figures = dict[str, float]
-RunAll = Callable[[str, Sequence[tuple[Any, ...]]], list[Any]]  # calls a method of the workers with all these arguments
+RunAll = Callable[[str, Sequence[tuple[Any, ...]]], list[Any]]  # calls a method of the workers for each tuple
 ShowProgress = Callable[[str, int, int, dict[str, float]], None]  # stage, done, total, latest figures
 
 

@@ -134,7 +134,7 @@ class Training:
                 if validating:  # after saving, because drawing takes a moment without checks for interruptions
                     draw_training(self.out / CURVES, self.state.log, self.task.panels)
                 progress("training", self.state.step, steps, self._latest())
-        except InterruptRequest:  # raised while workers were busy, so the state is that after a whole step
+        except InterruptRequest:  # raised while workers were busy, so the state is that of the last complete step
             if self.state.step > first:
                 self.save()
             raise
