@@ -153,7 +153,7 @@ def test_colmaps_own_cameras_and_dicts_are_cameras():
     with pytest.raises(ValueError, match=r"camera1: model must be one of .*: it is panoramic"):
         as_camera(around, "camera1")
     prism = pycolmap.Camera(model="RAD_TAN_THIN_PRISM_FISHEYE", width=9, height=9, params=[1] * 16)
-    with pytest.raises(ValueError, match="its prism has further terms; undistort the points"):
+    with pytest.raises(ValueError, match="its prism terms are not implemented; undistort the points"):
         as_camera(prism, "camera1")
 
 

@@ -47,7 +47,8 @@ DEVIATIONS = "focal_deviation", "distortion_deviation"  # fields that state the 
 # COLMAP's other camera models, and why they are refused.
 REFUSED = {
     "EQUIRECTANGULAR": "it is panoramic; pass its rays to caransac.estimate_relative_pose_from_rays",
-    "RAD_TAN_THIN_PRISM_FISHEYE": "its prism has further terms; undistort the points with pycolmap.Camera.cam_from_img",
+    "RAD_TAN_THIN_PRISM_FISHEYE": "its prism terms are not implemented; undistort the points with "
+    "pycolmap.Camera.cam_from_img",
 }
 
 

@@ -92,9 +92,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="K1",
-        help="radial distortion, k1 of COLMAP's SIMPLE_RADIAL: -0.05 is exact; -0.05±0.02 and unknown are estimated "
-        "with the pose if the matches constrain them (default: the value of --camera, and unknown for cameras from "
-        "EXIF data and for unknown cameras)",
+        help="radial distortion, k1 of COLMAP's SIMPLE_RADIAL. -0.05 is exact; with -0.05±0.02 or unknown, k1 is "
+        "estimated with the pose if the matches constrain it (default: the value of --camera; unknown for unknown "
+        "cameras and cameras from EXIF data)",
     )
     cameras.add_argument(
         "--image-size",

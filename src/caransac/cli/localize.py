@@ -69,15 +69,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=Camera.from_text,
         metavar="CAMERA",
         help="camera of the images, as f,cx,cy or MODEL:WIDTHxHEIGHT:params, followed by ±5%% if the focal length is "
-        "uncertain. By default it is the camera that the database names for the image, as refined in the model if it "
-        "is there; otherwise the only camera of the model; otherwise that of the EXIF data; otherwise it is estimated",
+        "uncertain (default: the first that is available: the image's camera in the database, with the parameters of "
+        "the model; the only camera of the model; a camera from EXIF data; an unknown camera)",
     )
     two_views.add_options(parser, Options()).add_argument(
         "--min-confidence",
         type=float,
         default=MIN_CONFIDENCE,
         metavar="P",
-        help="minimum confidence; the exit code is 1 if an answer has a lower one (default: %(default)s)",
+        help="minimum confidence; the exit code is 1 if a result is below it (default: %(default)s)",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print each answer as one line of JSON")

@@ -51,7 +51,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--min-confidence",
         type=float,
         metavar="P",
-        help="minimum confidence, from 0 to 1; the exit code is 1 if the answer has a lower one",
+        help="minimum confidence, from 0 to 1; the exit code is 1 if the result has a lower confidence",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the answer as one line of JSON, for other programs")

@@ -1,10 +1,10 @@
 """Absolute poses from 2D-3D matches of real pairs: accuracy, time, and calibration of the confidence.
 
 DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). A query image is matched with one or three
-other images. A keypoint of these has a point in space if another pair, without the query, triangulates one at the true
-poses: within 1 px of the epipolar geometry, and with rays more than 1.5 degrees apart. Wrong matches are those of the
-matcher. The error is the larger of the rotation error and the position error, which is the angle of the displacement
-seen from the median depth.
+other images. A keypoint of these images has a 3D point if another pair, without the query, triangulates it with the
+true poses, within 1 px of the epipolar geometry and with rays more than 1.5 degrees apart. Wrong matches are those of
+the matcher. The error is the larger of the rotation error and the position error, which is the angle of the
+displacement seen from the median depth.
 
     tables       ours and the peers. "focal 5 %" rows get a focal length with this error, "k1 -0.05" rows get pixels
                  through a lens with that k1; "stated" rows also get a deviation of 0.05. Peers get the matches with a

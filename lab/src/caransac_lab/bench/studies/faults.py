@@ -1,9 +1,9 @@
-"""Commands in which one call fails, each time a different one, and which then resume: same result, nothing lost.
+"""Commands with an injected fault, in each run at another call. They must lose nothing and resume.
 
 Runs small versions of ``caransac verify`` on a database and on hloc's files, both also with ``--overwrite``, of
-``caransac-lab bench`` and of ``caransac-lab train``. An undisturbed run shows where they open, read, write, flush,
-sync, rename and remove files, execute and commit SQL, read arrays of HDF5 files and write checkpoints. Then one of
-these calls fails: it raises an OSError as from a full disk, or a MemoryError, or the process gets SIGINT or SIGKILL.
+``caransac-lab bench`` and of ``caransac-lab train``. An undisturbed run records their calls that open, read, write,
+flush, sync, rename and remove files, execute and commit SQL, read arrays of HDF5 files and write checkpoints. Then one
+of these calls fails: it raises an OSError as from a full disk, or a MemoryError, or the process gets SIGINT or SIGKILL.
 Existing data must survive, the same command must resume, and the result must equal that of the undisturbed run. Each
 run is a fork of this process. A thread does the work of worker processes; ``interrupts.py`` tests those. Needs the
 extras 'bench' and 'train', and Linux or macOS.

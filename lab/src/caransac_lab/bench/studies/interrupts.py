@@ -1,7 +1,7 @@
 """Commands that are interrupted at random moments, once or ten times, and resumed until they are done.
 
 Runs small versions of ``caransac verify`` on a database and on hloc's files, of ``caransac-lab bench`` and of
-``caransac-lab train``. A command gets SIGINT, like all of its processes from a terminal, at a moment between its first
+``caransac-lab train``. All processes of a command get SIGINT, as from a terminal, at a random moment between the first
 line of code and two thirds of the duration of an uninterrupted run. It must end within two seconds, with exit code 130
 and one line that explains how to continue. All finished work must still be there and equal that of an uninterrupted
 run. The next run resumes it. Needs the extras 'bench' and 'train'.
