@@ -1,4 +1,4 @@
-# make demo and make test need nothing but Python 3.10+, a C++17 compiler and pip: they set up .venv themselves.
+# make demo and make test need only Python 3.10+, a C++17 compiler and pip. They create .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +14,7 @@ SINGLE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 help:  ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-# One wheel for everything below, with warnings as errors. What builds it stays in .venv, so that only changed files compile again.
+# One wheel for all targets below, with warnings as errors. The build tools stay in .venv, so that only changed files are compiled again.
 build/venv-wheel/stamp: $(SOURCES) requirements/build.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet -r requirements/build.txt
@@ -22,7 +22,7 @@ build/venv-wheel/stamp: $(SOURCES) requirements/build.txt
 	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/venv-wheel --config-settings=cmake.define.CARANSAC_WERROR=ON .
 	touch $@
 
-# The wheel with extras. Its version stays the same, so that pip must be told to install it again.
+# The wheel with extras. Its version does not change, so pip needs --force-reinstall.
 INSTALL_EXTRAS = wheel="$$(ls build/venv-wheel/*.whl)" && $(PIP) install --quiet --constraint constraints.txt "$$wheel[$(1)]" \
     && $(PIP) install --quiet --no-deps --force-reinstall "$$wheel"
 
@@ -61,8 +61,8 @@ notebook:  ## run examples/first_steps.ipynb in a fresh environment that its fir
 	$(NOTEBOOK)/bin/python -m pip --disable-pip-version-check install --quiet nbclient ipykernel
 	$(NOTEBOOK)/bin/jupyter execute --kernel_name=python3 examples/first_steps.ipynb
 
-# The viewer and the search of the docs are tested in a real browser. Where there is none its tests are skipped, and the last lines of pytest say so;
-# with CI set they fail instead.
+# The viewer and the search of the docs are tested in a real browser. Without one, these tests are skipped, and pytest lists them in its last lines.
+# If CI is set, they fail.
 INSTALL_CHROMIUM := DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium
 browser:  ## install Chromium for the tests in a browser (Debian, as root)
 	@command -v chromium >/dev/null \
@@ -95,14 +95,14 @@ bench: $(VENV)/dev.stamp  ## time the kernels, and compare the estimator with Po
 bench-speed: $(VENV)/dev.stamp  ## compare time, memory and accuracy with other estimators; DATA='DIR ...' adds real pairs
 	$(SINGLE_THREAD) $(BIN)/caransac-lab study speed $(if $(DATA),--data $(DATA)) $(SPEED_OPTIONS)
 
-# Every published figure from one commit: see caransac-lab publish --help. The wheel is part of it.
+# Measures every published figure from one commit; see caransac-lab publish --help. The size of the wheel is one of the figures.
 .PHONY: publish publish-quick tables
 publish: $(VENV)/dev.stamp  ## make all of benchmarks/results from a clean tree, with DATA=DIR; takes an hour and can be resumed; FULL=1 takes hours
 	$(MAKE) build/wheel.stamp || { rm -rf dist; echo "no wheel: its size is left out"; }
 	$(SINGLE_THREAD) $(BIN)/caransac-lab publish $(if $(DATA),--data $(DATA)) $(if $(STEPS),--only $(STEPS)) \
 	    $(if $(FULL),--full)
 
-build/wheel.stamp: $(SOURCES)  # not of other sources than the figures
+build/wheel.stamp: $(SOURCES)  # from the same sources as the figures
 	$(MAKE) dist
 	touch $@
 
@@ -116,11 +116,11 @@ docs: $(VENV)/docs.stamp  ## build the guides and the API reference: site/index.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Site: $(CURDIR)/site/index.html"
 
-# Environments of their own, with a module that was built with sanitizers. Python was not: their libraries are loaded before it.
+# Separate environments, with a module that is built with sanitizers. Python itself is not, so the libraries of the sanitizers are preloaded.
 SANITIZE := $(VENV)-sanitize
 KERNEL_TESTS := tests/native tests/robust/loop/test_sampling.py tests/learned/test_side_information.py \
     tests/learned/test_state_network.py
-# What leads to the kernels from outside: public calls and the readers of files.
+# Tests that reach the kernels from outside: public calls and readers of files.
 OUTER_TESTS := tests/api/test_estimators.py tests/api/test_hostile_arguments.py tests/api/test_homography.py \
     tests/api/test_any_geometry.py tests/io/test_matches.py tests/properties/test_any_arguments.py \
     tests/learned/test_weights_file.py lab/tests/datasets/test_npz.py lab/tests/datasets/test_posebench.py \
@@ -147,13 +147,13 @@ $(RACES)/stamp: $(SOURCES)
 	    --config-settings=cmake.define.CARANSAC_SANITIZE=thread --config-settings=build-dir=build/races .
 	touch $@
 
-# The sanitizer wants memory where it expects it: setarch switches the randomisation of addresses off.
+# The thread sanitizer needs fixed addresses, so setarch disables address randomisation.
 .PHONY: races fuzz
 races: $(RACES)/stamp  ## test threads that share input arrays, under the thread sanitizer
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" TSAN_OPTIONS=exitcode=66 setarch -R $(RACES)/bin/python -m pytest \
 	    tests/native/test_concurrency.py tests/api/test_many_pairs.py tests/api/test_estimators.py -k 'concurrency or threads or many_pairs'
 
-# Readers of files and arguments by atheris, kernels by clang's libFuzzer; tests/fuzz/README.md says how to go on from there.
+# atheris fuzzes the readers of files and arguments, clang's libFuzzer the kernels; tests/fuzz/README.md explains how to handle findings.
 FUZZ := $(VENV)-fuzz
 FUZZ_SECONDS ?= 300
 HARNESSES := $(patsubst tests/fuzz/fuzz_%.py,%,$(sort $(wildcard tests/fuzz/fuzz_*.py)))
@@ -187,7 +187,7 @@ INSTALLED := $(VENV)-installed
 WITHOUT_COMPILERS := PATH="$(CURDIR)/$(INSTALLED)/bin" CC=/bin/false CXX=/bin/false
 INSTALL_WHEEL := $(WITHOUT_COMPILERS) $(INSTALLED)/bin/python -m pip --disable-pip-version-check install --quiet --only-binary=:all:
 
-# The versions and hashes that releases are built with; uv comes from PyPI, and its answers hold for every platform.
+# The versions and hashes of the tools that build releases. uv comes from PyPI and resolves them for every platform.
 LOCK := uv pip compile --quiet --upgrade --universal --generate-hashes --no-annotate --no-header
 BUILD_REQUIREMENTS := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
 requirements: $(RELEASE)/bin/python  ## renew the pinned build requirements of releases: requirements/*.txt
@@ -203,8 +203,8 @@ $(RELEASE)/stamp: requirements/build.txt requirements/release.txt | $(RELEASE)/b
 	$(RELEASE_PIP) install --quiet --require-hashes --only-binary=:all: -r requirements/build.txt -r requirements/release.txt
 	touch $@
 
-# A source distribution, and from it a wheel; the wheel as users get it: found by pip where there is no compiler.
-# The same bits from the same commit: tools that write dates take this one.
+# Builds a source distribution, a wheel from it, and installs the wheel by pip without a compiler, as users do.
+# The date of the commit replaces the present date, so that the same commit gives identical files.
 dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
 dist: $(RELEASE)/stamp  ## build sdists and wheels in dist/ and dist/lab/, and test them in an environment without compilers
 	rm -rf dist $(INSTALLED)
