@@ -27,9 +27,9 @@ class Tuning:
             were only as likely right as the least likely one. It determines the size of the pool (0.9 in the paper).
         min_pool: minimum size of the sampling pool (15 in the paper), and minimum number of matches after the ratio
             filter of LM-LO.
-        sample_margin: samples of the first rounds divided by the number that the probabilities require; a quarter of
-            it for homographies and absolute poses. A round never draws more samples than usual; with infinity it always
-            draws the usual number. With 4, RootSIFT loses 0.4 AUC@5. Homographies and absolute poses lose nothing.
+        sample_margin: samples of the first round divided by the number that the probabilities require. Homographies,
+            absolute poses and the second round need a quarter of it. A round never draws more samples than usual; with
+            infinity it always draws the usual number. With 4, RootSIFT loses 0.4 AUC@5.
         static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (as in the
             paper).
         compared_on: number of most probable matches on which new models are compared; a quarter of all matches if that

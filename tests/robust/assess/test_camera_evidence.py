@@ -53,7 +53,7 @@ def test_a_focal_length_that_the_matches_contradict_is_named(factor):
         if found.warnings:
             warned += 1
             (text,) = found.warnings
-            better = float(text.removeprefix("the matches fit a focal length of ").partition(" times")[0])
+            better = float(text.removeprefix("the matches fit better with a focal length of ").partition(" times")[0])
             assert (better > 1) == (factor < 1)
             assert text in estimate(pair.points1, pair.points2, wrong, wrong).reason
     assert warned >= 3

@@ -73,11 +73,13 @@ def test_a_round_draws_few_samples_if_the_matches_are_probably_right():
     assert round_size(np.ones(30, np.float32), prior, EPIPOLAR, Options(early_stop=False)) == 256
 
 
-def test_a_homography_needs_fewer_samples_than_an_essential_matrix_of_as_many_points():
+def test_homographies_and_the_second_round_draw_fewer_samples():
     likely, options = np.full(30, 0.85, np.float32), Options()
     planes = Homography.from_pixels(POINTS, POINTS).with_changes(sample_size=5)
     epipolar, plane = (round_size(likely, record([], 0), problem, options) for problem in (EPIPOLAR, planes))
     assert options.local_models < plane < epipolar < options.samples_per_round
+    agreeing = replace(record(np.arange(40), 30, 40), best=np.eye(3, 4))
+    assert round_size(likely, agreeing, EPIPOLAR, options) == plane, "there is a model to improve on"
 
 
 def test_a_round_that_contradicts_the_probabilities_is_followed_by_a_usual_one():
