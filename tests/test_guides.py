@@ -10,6 +10,7 @@ import pytest
 from databases import make_database, some_pairs
 from stand_ins import GLUE_FACTORY, install_glue_factory, install_matchers
 
+from caransac.cli import main
 from caransac.cli.demo import IMAGES
 from caransac.io.images import match_images, read_image, write_image
 from caransac_lab.render import render_views
@@ -92,3 +93,29 @@ def test_the_pages_that_need_first_lines_show_them():
     shown = {name for name, blocks in BLOCKS.items() if any(before.startswith(FIRST) for before, _ in blocks)}
     assert shown == {"calls.md", "matchers.md", "migration.md", "paper.md", "pose.md"}
     assert len(BLOCKS["matchers.md"]) >= 10
+
+
+def test_the_guide_has_the_output_of_the_command(capsys):
+    """The numbers depend on the version of OpenCV."""
+
+    def words(text):
+        return re.sub(r"-?\d[\d.]*", "0", text).split()
+
+    guide = (DOCS / "pose.md").read_text(encoding="utf-8")
+    shown = re.search(r"    Pose of camera 2.*? time[^\n]*", guide, re.DOTALL)[0]
+    assert main(["pose", *map(str, IMAGES), "--camera", "864,479.5,359.5"]) == 0
+    assert words(capsys.readouterr().out) == words(shown)
+
+
+def test_the_readme_is_a_first_screen():
+    """What it is, a picture, install, calls and then tables; everything long is elsewhere."""
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 120
+    parts = ("![", "## Install", "```python", "| you have", "<!-- table: first", "## Where others", "## More")
+    places = [readme.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_the_index_has_four_ways_in():
+    ways = re.findall(r"^## (.*)$", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert ways == ["I have images", "I have matches", "I have a COLMAP database", "I train or benchmark"]

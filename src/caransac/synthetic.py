@@ -201,13 +201,7 @@ def make_plane(
 ) -> PlanePair:
     """Make two views of an oblique plane, with random outliers and ratio-like scores.
 
-    Args:
-        num_points: number of matches.
-        outlier_ratio: fraction of wrong matches, 0 to 1.
-        noise_px: standard deviation of the keypoint positions in pixels.
-        seed: seed of the scene.
-        width: image width in pixels.
-        height: image height in pixels.
+    The arguments are the same as those of `make_pair`.
     """
     camera = _check_scene(num_points, outlier_ratio, noise_px, width, height)
     rng = np.random.default_rng(seed)

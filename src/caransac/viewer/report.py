@@ -162,8 +162,8 @@ def _found_cameras(result: DrawnResult, geometry: GeometryResult | None) -> tupl
     return (None, None) if geometry is None else (geometry.camera1, geometry.camera2)
 
 
-def fill_page(template: str, scripts: Sequence[str], title: str, **parts: str) -> str:
-    """Fill a template in one pass, so that inserted text is never interpreted as a placeholder.
+def fill_page(body: str, scripts: Sequence[str], title: str, **parts: str) -> str:
+    """Fill the page with a body in one pass, so that inserted text is never interpreted as a placeholder.
 
     Only the styles and scripts of this package may run. The content security policy lists their hashes and forbids
     loading anything.
@@ -175,7 +175,8 @@ def fill_page(template: str, scripts: Sequence[str], title: str, **parts: str) -
         "base-uri 'none'; form-action 'none'"
     )
     parts |= {"policy": policy, "title": html.escape(escape_controls(title)), "styles": styles, "scripts": code}
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _resource(template))
+    page = _resource("page.html").replace("{{body}}", _resource(body))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
 
 
 def _resource(name: str) -> str:
