@@ -344,7 +344,7 @@ def test_the_parts_of_the_page_are_in_the_package():
     folder = files("caransac.viewer")
     scripts = {entry.name for entry in folder.iterdir() if entry.name.endswith(".js")}
     assert scripts == {*SCRIPTS, "query.js"}
-    assert all((folder / name).is_file() for name in ("report.html", "viewer.css"))
+    assert all((folder / name).is_file() for name in ("page.html", "report.html", "query.html", "viewer.css"))
 
 
 def test_parts_of_a_pose_and_rivals_are_shown(tmp_path, pair):
