@@ -41,7 +41,7 @@ examples:
   caransac localize sparse/0 query.jpg --camera 1200,640,480±5% --json
   caransac localize sparse/0 queries/*.jpg --out poses.jsonl
 
-With --out, the answer for each image is written at once. To continue an
+With --out, the answer for each image is written immediately. To continue an
 interrupted run, give the same command again.
 """
 

@@ -86,8 +86,8 @@ def _add_estimation(parser: argparse.ArgumentParser) -> None:
         choices=get_args(CalibrationPolicy),
         default="auto",
         help="when to estimate a pose instead of a fundamental matrix. auto: if both focal lengths are known, from a "
-        "prior or from all pairs of a camera together; always: treat all cameras of the input as exact (default: "
-        "%(default)s)",
+        "prior or from all pairs of a camera together; always: treat all cameras of the input as exact; never: "
+        "ignore all cameras (default: %(default)s)",
     )
     how.add_argument(
         "--focal-deviation",

@@ -69,7 +69,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of processes for measuring accuracy; it does not change the figures (default: %(default)s)",
     )
-    parser.add_argument("--no-plots", action="store_true", help="write only the figures and tables")
+    parser.add_argument("--no-plots", action="store_true", help="write no plots")
     add_quiet(parser)
     _add_images(parser)
     _add_amount(parser)

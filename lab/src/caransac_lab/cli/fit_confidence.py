@@ -34,7 +34,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--data", nargs="+", required=True, metavar="DIR", help="scenes to fit on")
     parser.add_argument("--unrelated", nargs="+", default=[], metavar="DIR", help="pairs of unrelated images")
     parser.add_argument("--runs", type=int, default=4000, help="estimator runs per problem (default: 4000)")
-    parser.add_argument("--workers", type=int, default=count_cores())
+    parser.add_argument("--workers", type=int, default=count_cores(), help="number of processes (default: all cores)")
     parser.add_argument("--only", choices=FITTED, help="fit only these weights (default: all)")
     parser.set_defaults(run=fit_all)
 

@@ -65,9 +65,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the run")
     run.add_argument("--resume", action="store_true", help="continue the run in --out, if there is one")
-    _add_number(run, "steps", 3000, "optimiser steps in all; 0 with --start fits the confidence of those weights again")
-    _add_number(run, "workers", count_cores(), "processes, one core each; any number gives the same result")
-    _add_number(run, "evidence-runs", 1500, "runs of the estimator per problem to fit the confidence to")
+    _add_number(
+        run, "steps", 3000, "total number of optimiser steps; with --start and 0 steps, only the confidence is fitted"
+    )
+    _add_number(run, "workers", count_cores(), "number of processes; it does not change the result")
+    _add_number(run, "evidence-runs", 1500, "number of estimates per problem for fitting the confidence")
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

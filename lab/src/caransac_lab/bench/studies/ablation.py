@@ -216,11 +216,17 @@ def chosen_rows(problem: str, parts: Sequence[str] | None) -> dict[str, dict[str
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("data", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--problem", nargs="+", choices=["E", "F"], default=["E"])
+    parser.add_argument(
+        "--problem",
+        nargs="+",
+        choices=["E", "F"],
+        default=["E"],
+        help="poses, fundamental matrices or both (default: E)",
+    )
     parser.add_argument("--rows", nargs="+", help="only rows whose names contain one of these, and their bases")
     parser.add_argument("--max-pairs", type=int, default=8, help="pairs per scene (default: 8)")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds (default: 3)")
+    parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
 
 
 def study(arguments: argparse.Namespace) -> Content:

@@ -202,8 +202,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--rows", nargs="+", help="only rows whose names contain one of these")
     parser.add_argument("--max-pairs", type=int, default=4, help="pairs per scene (default: 4)")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=2, help="number of seeds (default: 2)")
+    parser.add_argument("--workers", type=int, default=2, help="number of processes (default: 2)")
 
 
 def read(folders: Sequence[Path], max_pairs: int) -> list[View]:

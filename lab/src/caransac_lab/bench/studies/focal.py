@@ -1,10 +1,10 @@
 """Poses with uncertain or unknown focal lengths: accuracy, focal error, time, calibration of the confidence.
 
 DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). Every method except "exact" gets the image
-centre as principal point. "given P%" gets a focal length that is wrong by P per cent, up or down by the pair's name, as
-if it were exact. "uncertain P%" also gets that deviation; "unknown" gets only the image sizes. Fundamental matrices
-become poses with the true cameras. "zoomed" rows enlarge the second image by a half about its centre and keep the
-matches that stay inside. 1024 hypotheses, one thread; a failure counts 180 degrees. Figures are means over scenes.
+centre as principal point. "given P%" gets a focal length that is P per cent too long or too short (depending on the
+pair's name), passed as exact. "uncertain P%" also gets that deviation; "unknown" gets only the image sizes. Fundamental
+matrices become poses with the true cameras. "zoomed" rows enlarge the second image by 50 % around its centre and keep
+the matches that stay inside. 1024 hypotheses, one thread; a failure counts 180 degrees. Figures are means over scenes.
 PoseLib gets the matches with a ratio below 0.85, best first.
 """
 

@@ -2,7 +2,7 @@
 
 Each DIR has scenes of one camera each, in the layout of the RANSAC Tutorial 2020 (docs/formats.md). The focal length of
 every scene is pooled over its pairs from only the image sizes; `sizes.json` in DIR lists the sizes of scenes whose
-principal point is not the image centre. Poses are then estimated with the true cameras ("exact"), without any
+principal point is not the image centre. Poses are then estimated with the true cameras ("exact"), without cameras
 ("unknown"), and with the pooled focal length, its deviation and the image centre ("pooled"). If pooling finds no focal
 length, the last two are the same. 1024 hypotheses; a failure counts 180 degrees.
 """

@@ -5,8 +5,8 @@
     unrelated    pairs of images of different places: confidences
     focal        real pairs with focal lengths of twice and half the true value, passed as exact
     calibration  real pairs with true cameras, with focal lengths that are wrong by the stated four per cent, or with
-                 only the image sizes: expected calibration error of the confidence. Also long lenses and zooms, made by
-                 cropping both images or the second to half their size, with only the sizes
+                 only the image sizes: expected calibration error of the confidence. Also long lenses and zooms: both
+                 images, or only the second, are cropped to half their size, and only the sizes are given
 
 DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). An answer is wrong if its pose is off by
 more than five degrees; a fundamental matrix counts by the pose that it implies with the true cameras. A camera that
