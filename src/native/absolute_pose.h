@@ -1,4 +1,4 @@
-// Absolute poses: x = R X + t for points in space, seen by a camera whose intrinsics may be uncertain.
+// Absolute poses: x = R X + t for 3D points, seen by a camera whose intrinsics may be uncertain.
 #pragma once
 
 #include "focal_pose.h"

@@ -11,11 +11,12 @@
 namespace caransac {
 
 // Columns in double and in single precision, padded with NaN, which scores zero. An object never changes after Python
-// has it, so any number of threads may read it. A point of image 1 matches a point of image 2 or a point in space: the
-// columns are u1, v1, u2, v2 and, in space, w2.
+// has it, so any number of threads may read it. A point of image 1 matches a point of image 2 or a 3D point: the
+// columns are u1, v1, u2, v2 and, for 3D points, w2.
 class Correspondences {
   public:
-    // points1: n x 2 finite coordinates. points2: n x dimensions; dimensions is two in an image and three in space.
+    // points1: n x 2 finite coordinates. points2: n x dimensions; dimensions is two for an image and three for 3D
+    // points.
     Correspondences(const double* points1, const double* points2, int n, int dimensions = 2);
     Correspondences(const Correspondences& other);
     Correspondences(Correspondences&& other) = default;
@@ -36,7 +37,7 @@ class Correspondences {
     }
 
     int size() const { return n_; }
-    int dimensions() const { return columns_ - 2; }  // of the points that image 1 is matched with
+    int dimensions() const { return columns_ - 2; }  // of the points that match image 1
     Columns<double> columns() const { return view(doubles_); }
     Columns<float> single_columns() const { return view(floats_); }
 

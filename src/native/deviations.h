@@ -64,8 +64,8 @@ Eigen::MatrixXd information_of(const Slopes& slopes, const std::vector<double>& 
 Eigen::VectorXd response_of(const Slopes& slopes, const std::vector<double>& weights, const Eigen::VectorXd& moved,
                             double variance, const Prior& prior);
 
-// Removes the `count` points of the largest influence from the weights and from the unit-noise information; the first
-// come first among equals. A point has `numbers` components in its residual, with one row of slopes each.
+// Removes the `count` most influential points from the weights and from the unit-noise information; among equals, the
+// first ones. A point has `numbers` components in its residual, with one row of slopes each.
 void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, int count, int numbers,
                       std::vector<double>& weights, Eigen::MatrixXd& at_noise_one);
 
@@ -75,8 +75,8 @@ void drop_influential(const Eigen::MatrixXd& information, const Slopes& slopes, 
 //   rates:    degrees of freedom x outputs
 //   variance: variance of the residuals
 //   prior:    information about the degrees of freedom from other sources than the points
-//   dropped:  number of points of the largest influence that may agree by chance. `supported` is the deviation
-//             without them. Homographies drop none.
+//   dropped:  number of the most influential points, which may agree by chance. `supported` is the deviation
+//             without them. Homographies drop no points.
 template <class Manifold>
 Deviations deviations(const Manifold& at, const Columns<double>& points, std::vector<double> weights,
                       const Rates& rates, double variance, const Prior& prior, int dropped) {

@@ -6,7 +6,7 @@
 
 namespace caransac {
 
-// A camera relative to the one that normalised the points: a normalised point (u, v) is really the ray ((u - x) /
+// A camera relative to the one that normalised the points: a normalised point (u, v) corresponds to the ray ((u - x) /
 // scale, (v - y) / scale, 1). scale = exp(log_scale) is the true focal length divided by the assumed one.
 struct Intrinsics {
     double log_scale = 0, x = 0, y = 0;

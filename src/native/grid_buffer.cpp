@@ -9,7 +9,7 @@ namespace {
 constexpr double kPerCell = 1.5;  // average number of points in a cell
 // Height of a cell divided by its width: the fastest of several values in searches for eight neighbours.
 constexpr double kAspect = 3;
-constexpr double kExtent = 2;      // half the size of the grid in spreads; nearly all points are inside
+constexpr double kExtent = 2;      // half the size of the grid divided by the spread; nearly all points are inside
 constexpr double kFarthest = 1e9;  // coordinates saturate here, so that no squared distance overflows
 
 // Range of most of the numbers.

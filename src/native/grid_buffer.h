@@ -8,7 +8,7 @@
 namespace caransac {
 
 // Sorts the points (x, y) of one image together with their matches in the other image. z and other_z are null except
-// for points in space.
+// for 3D points.
 class GridBuffer {
   public:
     GridBuffer(const double* x, const double* y, const double* other_x, const double* other_y, int n,

@@ -24,7 +24,7 @@ struct Lenses {
     double k1[2] = {0, 0};
 };
 
-// Converts rays seen through some lenses to rays seen through others, for the same pixels.
+// Converts the rays of pixels from one pair of lenses to another.
 Correspondences change_lenses(const Correspondences& rays, const Lenses& from, const Lenses& to);
 
 }  // namespace caransac

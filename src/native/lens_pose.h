@@ -30,12 +30,12 @@ class LensManifold {
 };
 
 // Refines a model by Levenberg-Marquardt on the robust Sampson cost of the rays through its lenses.
-//   rays:    rays as seen through `model.lenses`, with n weights
+//   rays:    rays undistorted with `model.lenses`, with n weights
 //   given:   lenses that the prior refers to
 RefineReport refine_lens_pose(LensPose& model, const Columns<double>& rays, const double* weights, const Lenses& given,
                               const RefineOptions& options);
 
-// J^T W J of the residuals: the information of the rays, as seen through the model's lenses, for unit noise.
+// J^T W J of the residuals: the information of the rays, undistorted with the model's lenses, for unit noise.
 LensManifold::Square lens_information(const LensPose& model, const Columns<double>& rays, const double* weights);
 
 }  // namespace caransac

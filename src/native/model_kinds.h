@@ -14,7 +14,7 @@ namespace caransac {
 // Common part of epipolar models: all are measured by the Sampson distance to a matrix.
 template <class Kind>
 struct Epipolar {
-    static constexpr int kDimensions = 2;  // of the points that image 1 is matched with
+    static constexpr int kDimensions = 2;  // of the points that match image 1
     template <class Model>
     static void residuals_sq(const Model& model, const Columns<double>& points, double* out) {
         kernels().residuals_sq(Kind::matrix(model).data(), points, out);
@@ -146,7 +146,7 @@ struct RayPoses {
     }
 };
 
-// x = R X + t for points in space, measured by the distance in the image. Rows [R | t] or, with the intrinsics of the
+// x = R X + t for 3D points, measured by the distance in the image. Rows [R | t] or, with the intrinsics of the
 // camera, [R | t | a | b].
 template <int kRowLength, int kDegrees>
 struct Absolutes {

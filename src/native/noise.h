@@ -9,8 +9,9 @@ struct RightMatches {
     double count, median;
 };
 
-// Number of distances in excess of those expected from outliers, and their median. Outliers have a uniform density (in
-// one dimension; in two, the area grows with the square). Inliers are closer than half of `near`.
+// Number of distances in excess of those expected from outliers, and their median. Outliers are assumed to have a
+// uniform density, per length in one dimension and per area in two. Inliers are assumed to be closer than half of
+// `near`.
 RightMatches right_matches(std::vector<double> distances, double near, int dimensions);
 
 // Width of a region of points divided by its length, by medians across and along it; small for a line. Uses up to

@@ -29,7 +29,7 @@ Matrix3 essential_from_pose(const Pose& pose);
 // The rotation nearest to a matrix.
 Matrix3 nearest_rotation(const Matrix3& matrix);
 
-// The nearest rotation to one that has accumulated rounding errors; cheaper.
+// The same for a rotation with rounding errors; cheaper.
 Matrix3 rotation_near(const Matrix3& rotation);
 
 // The mean of similar poses with weights that are not all zero; its translation has unit length.

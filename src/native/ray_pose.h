@@ -24,7 +24,7 @@ class RayManifold {
 // Squared angles (in radians, to first order) between n points and a pose.
 void ray_residuals_sq(const RayManifold& model, const Columns<double>& points, double* out);
 
-// MSAC scores of the points; 0 behind a camera, that is, if a ray meets the other one backwards.
+// MSAC scores of the points; 0 behind a camera, that is, if the rays meet at a negative depth.
 void ray_scores(const RayManifold& model, const Columns<double>& points, double max_error_sq, float* out);
 
 // Total consensus; points behind a camera are included.

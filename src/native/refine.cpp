@@ -7,8 +7,8 @@
 namespace caransac {
 namespace {
 
-// Writes the numbers from 0 to n - 1 for which is_true holds, ascending, and returns their count; index has room for n
-// + 1.
+// Writes the numbers from 0 to n - 1 for which is_true returns true, ascending, and returns their count; index has room
+// for n + 1.
 template <class Predicate>
 int where(int n, int* index, Predicate is_true) {
     int count = 0;

@@ -9,11 +9,11 @@
 namespace caransac {
 
 // Refines several models on the same points. Points without a positive weight or with extreme coordinates are ignored.
-// The cost never rises: only steps that lower it are taken, and none if fewer points than degrees of freedom remain. A
-// fundamental matrix is always returned with rank two and norm one.
+// The cost never increases: only steps that lower it are taken. No step is taken if fewer points than degrees of
+// freedom remain. A fundamental matrix is always returned with rank two and norm one.
 class Refiner {
   public:
-    // points: columns, read only here; weights: n numbers, or null for ones.
+    // points: columns, read only here; weights: n numbers, or null for equal weights.
     Refiner(const Columns<double>& points, const double* weights, const RefineOptions& options);
 
     // Kind: one of model_kinds.h.

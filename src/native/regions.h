@@ -1,4 +1,4 @@
-// The cells of a grid over each image, for counting where the evidence for a model lies.
+// The cells of a grid over each image, for measuring how the consensus of a model is spread.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,7 @@ namespace caransac {
 class Regions {
   public:
     static constexpr int kPerSide = 16, kPerImage = kPerSide * kPerSide;
-    // weights: weight of each correspondence, not negative. sharpness: how fast the count of a match falls with its
-    // score, see `spread_consensus`.
+    // weights: weight of each correspondence, not negative. sharpness: see `spread_consensus`.
     Regions(const Correspondences& correspondences, std::vector<float> weights, double sharpness);
 
     int size() const { return static_cast<int>(cells_[0].size()); }

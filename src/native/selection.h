@@ -6,8 +6,8 @@
 
 namespace caransac {
 
-// Indices of the `count` largest of n numbers, ascending; among equals, the first ones. All indices if there are no
-// more than that. Negative numbers and NaN count as zero.
+// Indices of the `count` largest of n numbers, ascending; among equals, the first ones. All indices if n <= count.
+// Negative numbers and NaN count as zero.
 std::vector<int> largest(const float* values, int n, int count);
 
 // Indices of all numbers, the largest first; among equals, the first one first.

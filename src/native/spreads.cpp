@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kSpreadInMedians = 1.6;  // for points all over an image
 constexpr double kFarthest = 1e100;       // coordinates saturate here, because a spread may be extremely small
-constexpr int kEnough = 2048;             // this many evenly spread points give the median of many more
+constexpr int kEnough = 2048;             // this many evenly spread points suffice for the median of many more
 constexpr double kSmallestSpread = 1e-6;  // pixels; below it, all points count as one
 constexpr size_t kFew = 64;               // for so few values, std::nth_element is as fast
 constexpr int kMostPasses = 64;           // a few suffice except for adversarial values
@@ -87,7 +87,7 @@ Correspondences in_spreads(const Correspondences& correspondences, const Spread 
     Correspondences moved = correspondences;
     moved.map([=](int column, double value) {
         const Spread& spread = spreads[column < 2 ? 0 : 1];
-        // Points in space are centred already.
+        // 3D points are already centred.
         const double shifted = column < 4 ? value - spread.centre[column % 2] : value;
         const double scaled = spread.size > 0 ? shifted / spread.size : shifted;
         return std::clamp(scaled, -kFarthest, kFarthest);

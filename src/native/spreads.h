@@ -21,7 +21,7 @@ struct Spread {
 
 Spread spread_of(const double* u, const double* v, int n);
 
-// The points of each image relative to their centre, in spreads; unchanged if the spread is zero.
+// The points of each image relative to their centre, divided by their spread; unchanged if the spread is zero.
 Correspondences in_spreads(const Correspondences& correspondences, const Spread spreads[2]);
 
 // Normalisation of pixels to the order of one: (pixel - centre) * scale for the columns u1, v1, u2, v2.

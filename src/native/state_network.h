@@ -38,8 +38,9 @@ class StateNetwork {
     std::vector<float> digest_weight(const float* states, const Scores& scores, const int* rows, int count) const;
 
     // Consecutive affine maps are merged: the end of the message and the start of the digest, with the sum over the
-    // matches in between; and the end of the digest and the start of the update. The layers lack these ends. A digest
-    // that starts with a residual layer needs the input of that layer and is not merged with the message.
+    // matches in between; and the end of the digest and the start of the update. The layers below do not contain the
+    // merged parts. A digest that starts with a residual layer needs the input of that layer and is not merged with the
+    // message.
     PackedLayers init_, decoder_, message_, digest_, explained_, unexplained_;
     AffineMap gathered_;
     bool starts_residual_ = false;

@@ -67,7 +67,7 @@ inline int count_of(size_t length) {
     return static_cast<int>(length);
 }
 
-// Kernels for points in space read a column that other problems lack.
+// Kernels for 3D points read a column that other problems lack.
 inline void require_dimensions(const Correspondences& correspondences, int dimensions) {
     require(correspondences.dimensions() == dimensions,
             dimensions == 3 ? "correspondences must match points in space" : "correspondences must match two images");

@@ -40,7 +40,7 @@ Correspondences pack(const Points& points1, const Points& points2) {
     return packed;
 }
 
-// Points of an image, and the matching points in space.
+// Points of an image, and the matching 3D points.
 Correspondences pack_space(const Points& points2d, const In<double, Any, Dim<3>>& points3d) {
     require(points2d.shape(0) == points3d.shape(0), "points2d and points3d must have the same length");
     const int n = count_of(points2d.shape(0));
@@ -55,10 +55,10 @@ Correspondences pack_space(const Points& points2d, const In<double, Any, Dim<3>>
 Correspondences subset(const Correspondences& self, const Indices& index) {
     count_of(index.shape(0));
     LockRelease release;
-    return self.subset(checked_indices(index, self.size(), "index must hold indices of correspondences"));
+    return self.subset(checked_indices(index, self.size(), "index must be indices of correspondences"));
 }
 
-// The points (n, 2) of image 0 or 1, or (n, 3) in space.
+// The points (n, 2) of image 0 or 1, or the 3D points (n, 3).
 Out<double> points(const Correspondences& self, int image) {
     const Columns<double> from = self.columns();
     const double* const columns[2][3] = {{from.u1, from.v1, nullptr}, {from.u2, from.v2, from.w2}};
@@ -142,11 +142,10 @@ void make_regions(Regions* self, const Correspondences& correspondences, const I
 void bind_correspondences(nb::module_& m) {
     nb::class_<Correspondences>(m, "Correspondences", "Correspondences packed once for all kernels; immutable.")
         .def("__len__", &Correspondences::size)
-        .def("subset", &subset, "index"_a, "Return the correspondences of some indices.")
-        .def(
-            "spreads", &spreads,
-            "Return the centre of the points of each image and their spread around it, (2, 3), robust to a few absurd\n"
-            "ones.")
+        .def("subset", &subset, "index"_a, "Return the correspondences at the given indices.")
+        .def("spreads", &spreads,
+             "Return the centre of the points of each image and their spread around it, (2, 3), robust to a few\n"
+             "extreme outliers.")
         .def("in_spreads", &points_in_spreads, "spreads"_a, "Return the points relative to `spreads`.")
         .def_prop_ro(
             "points1", [](const Correspondences& self) { return points(self, 0); }, nb::rv_policy::automatic)
@@ -155,12 +154,13 @@ void bind_correspondences(nb::module_& m) {
     m.def("pack", &pack, "points1"_a, "points2"_a,
           "Pack points (n, 2) and (n, 2), a match in each row; raise a ValueError if one is not finite.");
     m.def("pack_space", &pack_space, "points2d"_a, "points3d"_a,
-          "Pack points (n, 2) of an image and the 3D points (n, 3) that they match, as `pack`.\n\n"
+          "Pack points (n, 2) of an image and the 3D points (n, 3) that they match, like `pack`.\n\n"
           "`spreads` and `in_spreads` use the first two coordinates of the centred 3D points.");
     m.def("calibrate", &calibrate, "pixels1"_a, "pixels2"_a, "intrinsics"_a,
           "Pack the normalised image coordinates of pixels (n, 2) of two cameras: rows fx, fy, cx, cy of (2, 4).");
     m.def("normalise", &normalise, "pixels1"_a, "pixels2"_a,
-          "Pack (pixels - centre) * scale, numbers of about one; return that, the centres (2, 2) and the scale.\n\n"
+          "Pack (pixels - centre) * scale, which is of the order of one. Also return the centres (2, 2) and the "
+          "scale.\n\n"
           "Each image is centred by medians, and both have the same scale.");
 
     nb::class_<Regions>(m, "Regions", "The cell of every correspondence in a grid over each image; immutable.")

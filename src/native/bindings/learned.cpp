@@ -180,7 +180,7 @@ Out<float> side_information(const Correspondences& correspondences, const std::o
 }  // namespace
 
 void bind_learned(nb::module_& m) {
-    nb::enum_<Activation>(m, "Activation", "What follows the affine part of a layer.")
+    nb::enum_<Activation>(m, "Activation", "Function that follows the affine part of a layer.")
         .value("NONE", Activation::kNone)
         .value("LEAKY_RELU", Activation::kLeakyRelu)
         .value("TANH", Activation::kTanh);
@@ -191,19 +191,21 @@ void bind_learned(nb::module_& m) {
         .def("first", &first_states, "side"_a,
              "Return states (n, c) and inlier probabilities (n,) from side information (n, d).")
         .def("update", &updated_states, "state"_a, "msac_scores"_a,
-             "Return states (n, c) and inlier probabilities (n,) after seeing scores (k, n), k from 1 to 1024.\n\n"
-             "The bits are the same from any number of threads of any library.");
-    nb::enum_<ScoreKind>(m, "ScoreKind", "What the scores of matches are.")
+             "Return states (n, c) and inlier probabilities (n,), updated with scores (k, n), k from 1 to 1024.\n\n"
+             "The result is bitwise the same for any number of threads.");
+    nb::enum_<ScoreKind>(m, "ScoreKind", "Kind of the scores of matches.")
         .value("RATIO", ScoreKind::kRatio)
         .value("CONFIDENCE", ScoreKind::kConfidence);
     m.def("fourier_features", &fourier_features, "values"_a,
-          "Lift numbers (n,) from 0 to 1.5, others clipped, to the sines and cosines of pi 2^i x / 1.5: (n, 16).");
-    m.def("side_information", &side_information, "correspondences"_a, "scores"_a.none(), "score_kind"_a,
-          "Return scores (n,), or none, lifted to 16 sines and cosines and two numbers for their kind, then\n"
-          "`neighbour_features`: (n, 36).");
-    m.def("neighbour_features", &neighbour_features, "correspondences"_a,
-          "Return how each match agrees with its spatial neighbours in each image: (n, 18); see neighbours.h.\n\n"
-          "Points are relative to their centre and spread in each image.");
+          "Clip numbers (n,) to 0 .. 1.5, and lift them to the sines and cosines of pi 2^i x / 1.5: (n, 16).");
+    m.def(
+        "side_information", &side_information, "correspondences"_a, "scores"_a.none(), "score_kind"_a,
+        "Return 16 sines and cosines of scores (n,), two numbers for their kind, and `neighbour_features`: (n, 36).\n\n"
+        "The first 18 columns are zero without scores.");
+    m.def(
+        "neighbour_features", &neighbour_features, "correspondences"_a,
+        "Return features (n, 18): the agreement of each match with its neighbours in each image; see neighbours.h.\n\n"
+        "Points are relative to their centre and spread in each image.");
 }
 
 }  // namespace caransac

@@ -70,22 +70,23 @@ Out<double> information(const ModelIn<FocalPoses>& model, const TwoNumbers& k1, 
 
 void bind_lenses(nb::module_& m) {
     m.def("change_lenses", &rays_through, "rays"_a, "before"_a, "after"_a,
-          "Return the rays of the same pixels through other lenses.\n\n"
-          "k1 of the lenses of image 1 and 2, in the unit of the rays (COLMAP's SIMPLE_RADIAL). A lens of negative k1\n"
-          "folds back at some radius; from 0.9 of it on rays are bent along its tangent there.");
+          "Convert the rays of pixels from one pair of lenses to another.\n\n"
+          "`before` and `after` are k1 of the lenses of images 1 and 2, in the unit of the rays (COLMAP's\n"
+          "SIMPLE_RADIAL). A lens with negative k1 folds back at some radius. Beyond 0.9 of this radius, its tangent\n"
+          "there is used.");
     m.def("refine_lens_pose", &refine, "model"_a, "k1"_a, "rays"_a, "weights"_a, "given"_a, "options"_a,
           "Refine a model (3, 6) of `FocalPoses` and k1 of its lenses on the robust Sampson cost of their rays.\n\n"
           "Args:\n"
           "    model: the model.\n"
           "    k1: k1 of its lenses.\n"
-          "    rays: rays as seen through these.\n"
+          "    rays: rays, undistorted with these lenses.\n"
           "    weights: (n,) weights of the rays, not negative.\n"
-          "    given: k1 that the prior is about.\n"
-          "    options: how to refine; the loss is Cauchy's.\n\n"
+          "    given: k1 that the prior is centred on.\n"
+          "    options: options of the refinement; the loss is always Cauchy's.\n\n"
           "Returns:\n"
           "    The model, k1, and the cost before and after.");
     m.def("lens_information", &information, "model"_a, "k1"_a, "rays"_a, "weights"_a,
-          "Return J^T W J of the distances (13, 13): the information of rays, at noise one, about `RELATIVE`.");
+          "Return J^T W J of the distances: the information (13, 13) about `RELATIVE` from rays with unit noise.");
 }
 
 }  // namespace caransac

@@ -349,10 +349,10 @@ void bind_models(nb::module_& m) {
         .def_static("mean_of_agreeing", &mean_of_agreeing_poses<Poses>, "models"_a, "correspondences"_a, "max_error"_a,
                     "regions"_a, "reach"_a, "exponent"_a)
         .def_static("positive_depths", &positive_depths, "models"_a, "correspondences"_a,
-                    "Return 1 where a point lies in front of both cameras of a pose (m, 3, 4), else 0: (m, n).");
+                    "Return 1 if a point lies in front of both cameras of a pose (m, 3, 4), else 0: (m, n).");
     bind_epipolar<FocalPoses>(m, "FocalPoses", "Relative poses and the intrinsics of both cameras, 3 x 6.");
     bind_epipolar<Fundamentals>(m, "Fundamentals", "Fundamental matrices, 3 x 3.");
-    bind_epipolar<RayPoses>(m, "RayPoses", "Relative poses [R | t] of rays all around, 3 x 4.")
+    bind_epipolar<RayPoses>(m, "RayPoses", "Relative poses [R | t] of omnidirectional rays, 3 x 4.")
         .def_static("mean_of_agreeing", &mean_of_agreeing_poses<RayPoses>, "models"_a, "correspondences"_a,
                     "max_error"_a, "regions"_a, "reach"_a, "exponent"_a);
     bind_kind<Homographies>(m, "Homographies", "Homographies, 3 x 3.")

@@ -8,8 +8,7 @@ NB_MODULE(_native, m) {
     // forever.
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
         throw nb::import_error(
-            "caransac works in the main interpreter alone, not in a subinterpreter: use threads or processes, and "
-            "under "
+            "caransac works only in the main interpreter, not in a subinterpreter: use threads or processes, and with "
             "mod_wsgi the setting WSGIApplicationGroup %{GLOBAL}");
     }
     nb::set_leak_warnings(false);  // do not report leaks: some libraries keep modules alive until the process ends
@@ -17,7 +16,7 @@ NB_MODULE(_native, m) {
     m.def(
         "instruction_set", [] { return kernels().instruction_set; },
         "Return the instruction set in use: \"baseline\", \"avx2\" or \"avx512\".\n\n"
-        "It is the best one of the CPU, unless the environment variable CARANSAC_INSTRUCTION_SET asks for a lesser "
+        "It is the best one of the CPU, unless the environment variable CARANSAC_INSTRUCTION_SET requests a lower "
         "one.");
     m.def(
         "sources_digest", [] { return CARANSAC_SOURCES_DIGEST; },

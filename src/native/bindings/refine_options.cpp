@@ -36,15 +36,14 @@ void bind_refine_options(nb::module_& m) {
         .value("TRUNCATED", Loss::kTruncated)
         .value("CAUCHY", Loss::kCauchy);
     nb::class_<IntrinsicsPrior>(m, "IntrinsicsPrior",
-                                "How surely the intrinsics of two cameras are known.\n\n"
+                                "Prior of the intrinsics of two cameras: weights of squares in the cost.\n\n"
                                 "Args:\n"
-                                "    log_scale: what is added to the cost for the squared log_scale of either camera;\n"
-                                "        infinity holds it fixed.\n"
-                                "    centre: the same for the principal points.\n"
-                                "    log_scale_difference: for the squared difference of the two log_scales.\n"
-                                "    centre_difference: for that of the principal points.\n"
-                                "    k1: for what the k1 of either lens is more than given, squared.\n"
-                                "    k1_difference: for the squared difference of the two.")
+                                "    log_scale: weight of the log_scale of each camera; infinity fixes it.\n"
+                                "    centre: weight of the principal point of each camera; infinity fixes it.\n"
+                                "    log_scale_difference: weight of the difference of the two log_scales.\n"
+                                "    centre_difference: weight of the difference of the principal points.\n"
+                                "    k1: weight of the difference between the k1 of each lens and its given value.\n"
+                                "    k1_difference: weight of the difference of the two k1.")
         .def(
             "__init__",
             [](IntrinsicsPrior* self, std::pair<double, double> log_scale, std::pair<double, double> centre,
@@ -81,20 +80,21 @@ void bind_refine_options(nb::module_& m) {
                 return prior;
             },
             "k1"_a, "k1_difference"_a, "given"_a = 0.0,
-            "The same with what is known of the lenses; `given` is k1 that the prior of absolute poses is about.");
-    nb::class_<RefineOptions>(m, "RefineOptions",
-                              "How models are refined.\n\n"
-                              "Args:\n"
-                              "    loss: robust loss of the squared distance.\n"
-                              "    loss_scale: distance at which the loss turns, in the unit of the points.\n"
-                              "    max_residual: use only points closer than this to the model it starts from, and in\n"
-                              "        front of its cameras; 0 uses all.\n"
-                              "    max_steps: Levenberg-Marquardt steps, at most.\n"
-                              "    max_points: use this many evenly spread points when more qualify; 0 uses all.\n"
-                              "    min_decrease: stop after a step that lowers the cost by a smaller fraction.\n"
-                              "    single_precision: find the steps in single precision, two thirds of the time, for\n"
-                              "        models that will be refined again; costs stay in double precision.\n"
-                              "    intrinsics: prior on the cameras' intrinsics, for models that have any.")
+            "Return the prior with lenses; `given` is the k1 that the prior of absolute poses is centred on.");
+    nb::class_<RefineOptions>(
+        m, "RefineOptions",
+        "Options of the refinement of models.\n\n"
+        "Args:\n"
+        "    loss: robust loss of the squared distance.\n"
+        "    loss_scale: scale of the loss, in the unit of the points.\n"
+        "    max_residual: maximum distance from the initial model of the points that are used.\n"
+        "        They must be in front of its cameras. 0 uses all points.\n"
+        "    max_steps: maximum number of Levenberg-Marquardt steps.\n"
+        "    max_points: maximum number of points that are used, evenly spread; 0 for no limit.\n"
+        "    min_decrease: relative decrease of the cost below which the refinement stops.\n"
+        "    single_precision: whether steps are computed in single precision, in two thirds of\n"
+        "        the time, for models that will be refined again. Costs stay in double precision.\n"
+        "    intrinsics: prior of the intrinsics, for models with intrinsics.")
         .def(
             "__init__",
             [](RefineOptions* self, Loss loss, double loss_scale, double max_residual, int max_steps, int max_points,

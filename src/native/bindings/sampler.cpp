@@ -48,7 +48,7 @@ void bind_sampler(nb::module_& m) {
         "number of threads and on any platform.");
     m.def("sample_prosac", &prosac, pool, "size"_a, "count"_a, nb::kw_only(), "seed"_a, "first"_a = 0,
           "horizon"_a = 200'000.0,
-          "Return samples as `sample_uniform`, from a growing prefix of a pool ordered best first (PROSAC).\n\n"
+          "Return samples like `sample_uniform`, but from a growing prefix of a pool ordered best first (PROSAC).\n\n"
           "After `horizon` samples the prefix is the whole pool.");
 }
 

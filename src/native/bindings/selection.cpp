@@ -49,13 +49,14 @@ std::pair<double, double> widths(const Correspondences& correspondences, int mos
 
 void bind_selection(nb::module_& m) {
     m.def("most_likely", &most_likely, "probabilities"_a, "count"_a,
-          "Return the indices (k,) of the `count` most probable points, ascending: of equal ones the first.");
+          "Return the indices (k,) of the `count` most probable points, ascending; among equals, the first ones.");
     m.def("inner_products", &inner_products, "rows"_a, "row"_a,
-          "Return the inner products (m,) of rows (m, n) with one (n,): the same from any number of threads of any\n"
-          "library.");
-    m.def("widths", &widths, "correspondences"_a, "most"_a,
-          "Return the width of the region of the points divided by its length, in each image: small for a line.\n\n"
-          "Medians of the distances along and across the region from its middle, of `most` points at most.");
+          "Return the inner products (m,) of rows (m, n) with one row (n,).\n\n"
+          "The result does not depend on the number of threads.");
+    m.def(
+        "widths", &widths, "correspondences"_a, "most"_a,
+        "Return the width of the region of the points divided by its length, in each image: small for a line.\n\n"
+        "It uses medians of the distances from the middle of the region, along and across it, of up to `most` points.");
 }
 
 }  // namespace caransac

@@ -50,7 +50,7 @@ Solutions solve(const Correspondences& correspondences, const In<int, Any, Dim<k
     {
         LockRelease release;
         const std::vector<int> members =
-            checked_indices(samples, correspondences.size(), "samples must hold indices of correspondences");
+            checked_indices(samples, correspondences.size(), "samples must be indices of correspondences");
         const auto chunk =
             std::make_unique<Chunk<kSize, kDimensions>>();  // on the heap, because some threads have small stacks
         std::vector<double> models(kChunk * kMaxSolutions * kEntries);
@@ -124,25 +124,23 @@ void bind_solvers(nb::module_& m) {
     const auto samples = "samples"_a.noconvert();  // indices of another type would be converted silently
     m.def("five_point", &five_point, "correspondences"_a, samples,
           "Return the essential matrices (m, 3, 3) through samples (S, 5) of calibrated correspondences.\n\n"
-          "Their Frobenius norm is sqrt(2). A sample has at most ten, a degenerate one none. Also returns (m,), the\n"
-          "sample of each.");
+          "Their Frobenius norm is sqrt(2). A sample has at most ten; a degenerate sample has none. Also return the\n"
+          "sample (m,) of each matrix.");
     m.def("five_point_poses", &five_point_poses, "correspondences"_a, samples,
-          "Return the poses (p, 3, 4) of `five_point` that put their sample in front of both cameras, and (p,), the\n"
-          "sample of each.\n\n"
-          "At most one of the four poses of an essential matrix qualifies.");
+          "Return the poses (p, 3, 4) of `five_point` that put their sample in front of both cameras.\n\n"
+          "At most one of the four poses of an essential matrix does. Also return the sample (p,) of each pose.");
     m.def("seven_point", &seven_point, "correspondences"_a, samples,
           "Return the fundamental matrices (m, 3, 3) through samples (S, 7) of correspondences.\n\n"
-          "Their Frobenius norm is one. A sample has at most three, a degenerate one none. Also returns (m,), the\n"
-          "sample of each.");
+          "Their Frobenius norm is one. A sample has at most three; a degenerate sample has none. Also return the\n"
+          "sample (m,) of each matrix.");
     m.def("four_point", &four_point, "correspondences"_a, samples,
           "Return the homographies (m, 3, 3) through samples (S, 4) of correspondences.\n\n"
-          "Their Frobenius norm is one. A degenerate or impossible sample has none. Also returns (m,), the sample of\n"
-          "each.");
-    m.def(
-        "three_point", &three_point, "correspondences"_a, samples,
-        "Return the absolute poses (m, 3, 4) through samples (S, 3) of 3D points and their image coordinates.\n\n"
-        "x ~ R X + t, with the sample in front of the camera. A sample has at most four, a degenerate one none. Also\n"
-        "returns (m,), the sample of each.");
+          "Their Frobenius norm is one. A degenerate or impossible sample has none. Also return the sample (m,)\n"
+          "of each matrix.");
+    m.def("three_point", &three_point, "correspondences"_a, samples,
+          "Return the absolute poses (m, 3, 4) through samples (S, 3) of 3D points and their image coordinates.\n\n"
+          "x ~ R X + t, with the sample in front of the camera. A sample has at most four; a degenerate sample has\n"
+          "none. Also return the sample (m,) of each pose.");
     m.def("real_roots", &real_roots, "coefficients"_a,
           "Return the distinct real roots of cubics (m, 4) or of polynomials of degree ten (m, 11).\n\n"
           "The constant term is first. The roots (m, 3) or (m, 10) have no order; the rest of a row is NaN.");

@@ -94,7 +94,7 @@ inline void apply_to_columns(const float* x, int rows, const Layer& layer, float
     }
 }
 
-// Columns of rows through all layers; the answer is in one of the two halves of `hidden`, hidden_size(network) floats.
+// Applies all layers to columns; the result is in one of the two halves of `hidden`, hidden_size(network) floats.
 inline const float* apply_to_columns(const float* x, int rows, const Layers& network, float* hidden) {
     float* const halves[2] = {hidden, hidden + hidden_size(network) / 2};
     for (int l = 0; l < network.count; ++l) {

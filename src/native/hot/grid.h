@@ -16,7 +16,7 @@ struct Grid {
     const float *x, *y;         // copies of the coordinates for searches; kGridPadding more can be read
     const int* point;           // index of each correspondence before sorting
     const int* start;           // columns * rows + 1 entries
-    const double *z, *other_z;  // third coordinates here and in the other image, if that is space
+    const double *z, *other_z;  // third coordinates here and in the other image, for 3D points
     int n, columns, rows;
     double left, top, columns_per_unit, rows_per_unit;
 };

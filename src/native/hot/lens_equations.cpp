@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kSmallest = 1e-30;  // squared gradient; a point on both epipoles constrains nothing
 
-// The radii of rays that a lens shows at given radii.
+// The radii of rays that a lens maps to given radii.
 inline Doubles unbend(const LensCurve& lens, const Doubles& seen) {
     constexpr int kMostSteps = 30;
     const Doubles inside = seen < lens.end ? seen : broadcast(lens.end);

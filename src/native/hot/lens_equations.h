@@ -6,7 +6,8 @@
 
 namespace caransac {
 
-// A lens that sees a ray of radius r at r (1 + k1 r^2), up to the radius `last`, seen at `end`; on along the tangent.
+// A lens that maps a ray of radius r to r (1 + k1 r^2) up to the radius `last`, which it maps to `end`. Beyond it, the
+// tangent is used.
 struct LensCurve {
     double k1, last, end, slope;
 };

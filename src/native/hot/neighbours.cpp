@@ -24,7 +24,7 @@ constexpr float kFarthest = 5;      // distances saturate here, relative changes
 constexpr float kSmallest = 0.01f;  // added before logarithms of distances
 constexpr float kSmallestChange = 0.05f, kSmallestLength = 0.02f;
 
-constexpr int kMostCandidates = 1024;  // crowds are truncated here, an approximation that bounds the work
+constexpr int kMostCandidates = 1024;  // dense clusters are truncated here, an approximation that bounds the work
 constexpr int kMostLooks = 64;         // maximum number of changes of a window; more than one is rare
 constexpr int kMostColumns = 12;       // maximum distance, in columns, of points that are searched together
 constexpr float kInfinity = 1e30f;     // larger than any squared distance in a grid
@@ -95,8 +95,8 @@ struct Window {
     }
 };
 
-// In spreads. Closer neighbours do not count: detectors put several keypoints on one corner, which agree with each
-// other even if the match is wrong. The networks were trained with this value.
+// Distance divided by the spread. Closer neighbours do not count: detectors put several keypoints on one corner, which
+// agree with each other even if the match is wrong. The networks were trained with this value.
 constexpr double kMinDistance = 0.012;
 constexpr float kMinDistanceSq = static_cast<float>(kMinDistance * kMinDistance);
 

@@ -15,7 +15,7 @@ template <class Real>
 struct Columns {
     const Real *u1, *v1, *u2, *v2;
     int n;
-    const Real* w2 = nullptr;  // third coordinate if a pixel matches a point in space
+    const Real* w2 = nullptr;  // third coordinate if a pixel matches a 3D point
 };
 
 // A relative pose in the form for cheirality tests: the rays R x1 = first (u1, v1, 1) and x2 = (scale u2 + offset, 1).

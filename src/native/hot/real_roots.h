@@ -53,7 +53,7 @@ inline Doubles divide(const Doubles p[N + 1], SturmRecurrence<N, Doubles>& chain
     for (int i = 0; i <= N; ++i) links[0][i] = p[i];
     for (int i = 0; i < N; ++i) links[1][i] = (i + 1.0) * p[i + 1];
     Doubles soundness = magnitude(p[N]);
-    const auto limit = [&](const Doubles& size) { soundness = size > soundness ? soundness : size; };  // to NaN too
+    const auto limit = [&](const Doubles& size) { soundness = size > soundness ? soundness : size; };  // keeps NaN
     for (int i = 1; i < N; ++i) {
         const int degree = N - i;  // degree of the divisor; the remainder replaces the dividend
         const Doubles* lower = links[i % 2];

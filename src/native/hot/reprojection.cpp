@@ -22,7 +22,7 @@ struct Packed {
     }
 };
 
-// Projection of a point in space.
+// Projection of a 3D point.
 template <class T>
 struct Seen {
     T turned[3];  // R X
@@ -118,7 +118,7 @@ namespace {
 // Derivatives of the error along a direction (along_u, along_v), with respect to the degrees of freedom.
 template <int kDof, class T>
 inline void differentiate(const Packed<T>& p, const Seen<T>& seen, const T& along_u, const T& along_v, T slope[kDof]) {
-    // By the ray (x, y), by the point R X + t, and by a rotation of R X: g . (w x R X) = w . (R X x g).
+    // With respect to the ray (x, y), the point R X + t, and a rotation of R X: g . (w x R X) = w . (R X x g).
     const T bend = NumberOf<T>(2) * p.scale * p.k1 * (along_u * seen.x + along_v * seen.y);
     const T by_x = along_u * seen.stretch + bend * seen.x, by_y = along_v * seen.stretch + bend * seen.y;
     const T g0 = by_x * seen.inverse_depth, g1 = by_y * seen.inverse_depth, g2 = -(g0 * seen.x + g1 * seen.y);

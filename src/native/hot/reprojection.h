@@ -1,4 +1,4 @@
-// Distances in the image between keypoints and the projections of their points in space.
+// Distances in the image between keypoints and the projections of their 3D points.
 #pragma once
 
 #include "normal_equations.h"
@@ -6,7 +6,7 @@
 
 namespace caransac {
 
-// A point X in space is projected to scale (1 + k1 r^2) (x, y) + centre, with (x, y, 1) ~ R X + t and r^2 = x^2 + y^2.
+// A 3D point X is projected to scale (1 + k1 r^2) (x, y) + centre, with (x, y, 1) ~ R X + t and r^2 = x^2 + y^2.
 struct Projection {
     double rotation[9], translation[3];
     double scale = 1, centre[2] = {0, 0}, k1 = 0;
@@ -29,7 +29,7 @@ int top_projections(const Projection* projections, int num_models, const Columns
 
 // Like `normal_equations`, with the distances of `reprojection_errors_sq`. dof: 6 for a rotation vector on the left and
 // the translation, 10 with the logarithm of the scale, the centre and k1 after them. Points behind the camera have the
-// cost of the loss far away and no gradient.
+// cost of a huge error and no gradient.
 void reprojection_equations(const Projection& projection, int dof, const Columns<double>& points, const double* weights,
                             Loss loss, double loss_scale, Precision precision, NormalEquations& out);
 

@@ -27,7 +27,7 @@ struct Conic {
                 xx * one - x * x, xy * x - xx * y,  xx * yy - xy * xy};
     }
     double determinant() const { return xx * (yy * one - y * y) - xy * (xy * one - x * y) + x * (xy * y - x * yy); }
-    // Trace of the product of two.
+    // Trace of the product of two conics.
     double product(const Conic& o) const {
         return xx * o.xx + yy * o.yy + one * o.one + 2 * (xy * o.xy + x * o.x + y * o.y);
     }
