@@ -6,7 +6,7 @@ import caransac
 from caransac.geometry import homogeneous, rotation_from_vector
 from caransac.synthetic import make_pair, make_plane
 
-depth, plane = make_pair(outlier_ratio=0.3), make_plane(outlier_ratio=0.3)  # replace them by your own matches
+depth, plane = make_pair(outlier_ratio=0.3), make_plane(outlier_ratio=0.3)  # use your own matches instead
 camera = depth.camera1
 rays = homogeneous(camera.pixels_to_rays(depth.points1)) @ rotation_from_vector([0.05, 0.15, 0.0]).T
 turned = camera.rays_to_pixels(rays[:, :2] / rays[:, 2:]) + np.random.default_rng(0).normal(size=(len(rays), 2)) / 2

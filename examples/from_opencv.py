@@ -3,7 +3,7 @@
 from caransac.integrations import opencv as cv2  # instead of: import cv2
 from caransac.synthetic import make_pair
 
-pair = make_pair(num_points=800, outlier_ratio=0.6, seed=3)  # stands in for your own matches
+pair = make_pair(num_points=800, outlier_ratio=0.6, seed=3)  # use your own matches instead
 K = pair.camera1.K
 E, mask = cv2.findEssentialMat(pair.points1, pair.points2, K, method=cv2.RANSAC, prob=0.999, threshold=1.0)
 if E is None:

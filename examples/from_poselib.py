@@ -4,7 +4,7 @@ from caransac.geometry import pose_error_deg
 from caransac.integrations import poselib  # instead of: import poselib
 from caransac.synthetic import make_pair
 
-pair = make_pair(num_points=800, outlier_ratio=0.6, seed=4)  # stands in for your own matches
+pair = make_pair(num_points=800, outlier_ratio=0.6, seed=4)  # use your own matches instead
 camera = {"model": "SIMPLE_PINHOLE", "width": 1024, "height": 768, "params": list(pair.camera1.params)}
 pose, info = poselib.estimate_relative_pose(pair.points1, pair.points2, camera, camera, {"max_epipolar_error": 1.0}, {})
 if not info["success"]:  # as in PoseLib, the pose is then the identity

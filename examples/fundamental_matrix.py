@@ -6,7 +6,7 @@ import caransac
 from caransac.geometry import sampson_sq
 from caransac.synthetic import make_pair
 
-pair = make_pair(num_points=800, outlier_ratio=0.5, seed=2)  # stands in for your own matches
+pair = make_pair(num_points=800, outlier_ratio=0.5, seed=2)  # use your own matches instead
 confidence = 1 - pair.scores  # higher is better
 result = caransac.estimate_fundamental(pair.points1, pair.points2, scores=confidence, score_kind="confidence")
 if not result.is_confident():

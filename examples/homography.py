@@ -4,7 +4,7 @@ import caransac
 from caransac.geometry import homogeneous
 from caransac.synthetic import make_plane
 
-pair = make_plane(num_points=2000, outlier_ratio=0.9, seed=1)  # stands in for your own matches
+pair = make_plane(num_points=2000, outlier_ratio=0.9, seed=1)  # use your own matches instead
 result = caransac.estimate_homography(pair.points1, pair.points2, scores=pair.scores, score_kind="ratio")
 if not result.is_confident():
     raise SystemExit(f"no reliable homography: {result}")

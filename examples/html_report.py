@@ -7,7 +7,7 @@ import caransac
 from caransac.synthetic import make_pair
 from caransac.viewer import write_report
 
-pair = make_pair(num_points=1000, outlier_ratio=0.7, seed=1)  # stands in for your own matches
+pair = make_pair(num_points=1000, outlier_ratio=0.7, seed=1)  # use your own matches instead
 result = caransac.estimate_relative_pose(
     pair.points1,
     pair.points2,

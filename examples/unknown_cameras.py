@@ -6,7 +6,7 @@ import caransac
 from caransac.geometry import pose_error_deg
 from caransac.synthetic import make_pair
 
-pair = make_pair(num_points=1000, outlier_ratio=0.5, seed=3)  # stands in for your own matches
+pair = make_pair(num_points=1000, outlier_ratio=0.5, seed=3)  # use your own matches instead
 matches = {"points1": pair.points1, "points2": pair.points2, "scores": pair.scores, "score_kind": "ratio"}
 size = (1024, 768)  # width and height of the images
 wrong = 1.05 * pair.camera1.fx  # a focal length that is five per cent too long
