@@ -213,7 +213,7 @@ class Camera:
         plain = {3: "SIMPLE_PINHOLE", 4: "PINHOLE"}
         if not front and len(params) not in plain:
             raise ValueError(
-                f"camera {text!r} has {len(params)} numbers; expected f,cx,cy or fx,fy,cx,cy, or a model in front"
+                f"camera {text!r} has {len(params)} numbers; expected f,cx,cy or fx,fy,cx,cy, or MODEL:params"
             )
         try:
             camera = cls(front[0].upper() if front else plain[len(params)], params, width, height, deviation)

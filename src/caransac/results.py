@@ -47,7 +47,7 @@ class Result:
     Attributes:
         success: whether there is a model, right or wrong; `is_confident` decides whether to rely on it. Failure is a
             value, not an exception.
-        stop_reason: why the estimation ended. With success: "budget" (all rounds ran), "early_stop" or "time"
+        stop_reason: reason why the estimation ended. With success: "budget" (all rounds ran), "early_stop" or "time"
             (``max_seconds`` have passed). Without success: "too_few_points" (fewer than a minimal sample), "degenerate"
             (no sample determined a model, because of repeated or collinear points) or "no_consensus" (the best model
             explains only its own sample). Only from `caransac.estimate`: "unsure" (there are models, but none is

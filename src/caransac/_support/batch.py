@@ -29,7 +29,7 @@ def map_ordered(
     first exception, in the order of the items, ends the iteration and cancels the calls that have not started.
 
     Args:
-        function: called with each item, in several threads at the same time.
+        function: function to call with each item, in several threads at the same time.
         items: any iterable, read in the caller's thread.
         workers: number of threads. None means one per core that this process may use; 1 runs everything in the caller's
             thread. An executor of processes or of a cluster also works, if function, items and values can be sent to
@@ -59,8 +59,8 @@ def submit_all(
     the calls that have not started are cancelled.
 
     Args:
-        executor: stays open.
-        function: called with each item.
+        executor: executor that runs the calls. It stays open.
+        function: function to call with each item.
         items: any iterable, read in the caller's thread.
         look_ahead: maximum number of items that are read before the first of them is finished.
         ordered: whether to yield in the order of the items. By default, the first to finish comes first.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MARK = "-caransac-"  # part of the names of temporary files, followed by eight random digits
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-Target = str | Path | IO[bytes] | IO[str]  # where to write: a path, or a file that is open for writing
+Target = str | Path | IO[bytes] | IO[str]  # target of a write: a path, or a file that is open for writing
 
 
 def as_path(value: Any, name: str = "path") -> Path:

@@ -78,7 +78,7 @@ class InterruptGuard:
 
         Args:
             message: description of the event; the line begins with it.
-            active: False to leave signals unchanged and only `say` messages.
+            active: whether to handle signals. If False, only `say` has an effect.
         """
         self._message, self._how_to_continue = message, "the same command starts again"
         self._active = active and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,4 +1,4 @@
-"""SQLite files: atomic transactions, schemas without computed values, and errors that tell the user what to do.
+"""SQLite files: atomic transactions, schemas without computed values, and errors that explain what to do.
 
 A database schema is a program: triggers, views, generated columns, defaults and indexes can compute anything while the
 file is read or written. A file from another source is used only after `check_schema`, which rejects all of these.

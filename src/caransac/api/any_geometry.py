@@ -174,7 +174,7 @@ def too_few(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | No
 
 
 def mirrored(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer | None:
-    """Answer "none" if one image is mirrored: an epipolar geometry exists, but not for real cameras."""
+    """Answer "none" if one image is mirrored: no two cameras take such images."""
     found = estimates.epipolar
     return answers.nothing(found, MIRRORED) if found.success and policy.is_mirrored(found) else None
 

@@ -162,7 +162,7 @@ def _is_swapped(size: tuple[int, int], pixels: Array | Floats) -> bool:
 
 
 def _outside(size: tuple[int, ...], pixels: Array | Floats, margin: float) -> float:
-    """Return the share of pixels (N, 2) farther outside of an image than a margin, relative to its longer side."""
+    """Return the share of pixels (N, 2) outside of an image by more than a margin, relative to its longer side."""
     margin_px = margin * max(size) + 1
     outside = (pixels < -margin_px).any(axis=1) | (pixels > np.array(size) + margin_px).any(axis=1)
     return np.count_nonzero(outside) / max(len(pixels), 1)

@@ -64,8 +64,8 @@ def estimate_relative_pose(
         camera2: camera of image 2, in any of these forms.
         image_size1: (width, height) of image 1 in pixels, used only if `camera1` is None.
         image_size2: (width, height) of image 2 in pixels, used only if `camera2` is None.
-        same_camera: whether one camera took both images at one zoom, so that they share an uncertain focal length. None
-            decides by the cameras or, if they are unknown, by the image sizes and the matches.
+        same_camera: whether one camera took both images at one zoom, so that they share an uncertain focal length. With
+            None, the cameras decide or, if they are unknown, the image sizes and the matches.
         scores: (N,) quality of each match, or None.
         score_kind: kind of the scores, required with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
@@ -186,7 +186,7 @@ def estimate_fundamental(
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     if (image_size1 is None) != (image_size2 is None):
-        raise ValueError("image_size1 and image_size2 must be given together, or neither")
+        raise ValueError("image_size1 and image_size2 must be given together or not at all")
     info = replace(info, initial=check_initial_matrix(initial_model, "F"))
     if image_size1 is None:
         problem, found = estimate_uncalibrated(pixels1, pixels2, info, options)
@@ -229,8 +229,8 @@ def estimate_homography(
     mean square of the distances in both images.
 
     Returns:
-        H with ``x2 ~ H x1`` for pixels. If they do not determine H, ``success`` is False and ``stop_reason`` has the
-        reason.
+        H with ``x2 ~ H x1`` for pixels. If the data do not determine H, ``success`` is False and ``stop_reason`` has
+        the reason.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
@@ -272,9 +272,7 @@ def profile_camera(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
     if cameras[0].fx != cameras[1].fx:
-        raise ValueError(
-            f"image_size1 and image_size2 must be those of one camera, not {image_size1!r}, {image_size2!r}"
-        )
+        raise ValueError(f"image_size1 and image_size2 must belong to one camera, not {image_size1!r}, {image_size2!r}")
     problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, True, info, options)
     if found.model is None:
         return None

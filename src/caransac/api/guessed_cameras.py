@@ -1,6 +1,6 @@
 """The fundamental matrix of images without any given cameras or sizes, estimated with guessed cameras.
 
-A plane, or few matches, leave a fundamental matrix undetermined. Most of the remaining matrices belong to impossible
+A plane or few matches do not determine a fundamental matrix. Most of the matrices that fit belong to impossible
 cameras. Therefore the pose and the cameras are estimated from a wide prior. If the matches contradict it, any matrix is
 allowed.
 """

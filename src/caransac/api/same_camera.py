@@ -1,4 +1,4 @@
-"""Decision whether one camera took both images, if the cameras are uncertain and `same_camera` is not given."""
+"""Decide whether one camera took both images, if the cameras are uncertain and `same_camera` is not given."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _estimate_as(
 
 
 def could_be_one(camera1: Camera, camera2: Camera) -> bool:
-    """Return True if two cameras have the same model, size, focal length and uncertainty. One may be rotated."""
+    """Return True if two cameras have the same model, size (or the rotated size), focal length and uncertainty."""
     sizes = [sorted((camera.width, camera.height)) for camera in (camera1, camera2)]
     alike = abs(camera1.mean_focal / camera2.mean_focal - 1) < CAMERAS.same_focal and camera1.model == camera2.model
     equally = camera1.focal_deviation == camera2.focal_deviation

@@ -186,7 +186,7 @@ def _read_photos(arguments: argparse.Namespace) -> tuple[Photo, Photo] | None:
     if arguments.image1 is None and arguments.matches is not None:
         return None
     if arguments.image_size:
-        raise ValueError("--image-size is only for --matches FILE without images, which have their own size")
+        raise ValueError("--image-size is only for --matches FILE without images: images have their own size")
     if arguments.image1 is None:
         raise ValueError("give two images, or --matches FILE")
     if arguments.image2 is None:

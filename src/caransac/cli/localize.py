@@ -185,7 +185,7 @@ def _read_done(out: Path | None) -> dict[str, bool]:
         except (ValueError, KeyError, TypeError):
             if line.startswith("{"):
                 continue  # an interrupted run wrote only a part of it
-            raise ValueError(f"--out {out} contains something else; choose another file") from None
+            raise ValueError(f"--out {out} contains other data; choose another file") from None
     kept = "".join(line + "\n" for line in whole)
     if kept != text:
         with replacing(out) as file:

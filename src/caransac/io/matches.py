@@ -73,7 +73,7 @@ class Matches:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Matches:
         """Create matches from the named arrays of `to_arrays`, the content of an npz file."""
         if not isinstance(arrays, Mapping):
-            raise ValueError(f"arrays must be arrays by their names, not a {type(arrays).__name__}")
+            raise ValueError(f"arrays must be a mapping from names to arrays, not a {type(arrays).__name__}")
         missing = [name for name in ("points1", "points2") if name not in arrays]
         if missing:
             raise ValueError(f"no array {missing[0]}; expected points1, points2 (N, 2) and optionally scores (N,)")

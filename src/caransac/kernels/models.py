@@ -114,7 +114,7 @@ class ModelKernels(Protocol):
         prior: Array,
         dropped: int,
     ) -> tuple[float, float]:
-        """Return the largest standard deviation of the outcome, with all points and without influential ones.
+        """Return the largest standard deviation of the outcome, with all points and without the influential points.
 
         Args:
             model: the model.

@@ -23,7 +23,7 @@ class MatchInfo:
     Attributes:
         scores: (n,) one number per match, or None.
         score_kind: kind of the scores.
-        features: (n, d) further numbers about each match, or None.
+        features: (n, d) additional numbers for each match, or None.
         initial: model to try in addition to the sampled ones, in the user's convention (see `Problem.public`), or None.
     """
 
@@ -58,7 +58,7 @@ class Degeneracy:
         share: share of the inliers that one homography explains; 0 if it is too small to matter.
         alternatives: (k, ...) other models that explain the matches as well as the answer, the best first.
         margin: consensus of the answer minus consensus of the best alternative pose of the plane, divided by the
-            standard deviation of this difference if it were random.
+            standard deviation that this difference has by chance.
     """
 
     kind: DegeneracyKind | None
@@ -87,7 +87,7 @@ class CameraEvidence:
     Attributes:
         gain: logarithm of a ratio of consensus: nearest fundamental matrix / answer. For an absolute pose: nearest pose
             with a free focal length / answer.
-        shift: change of the logarithm of the focal length once it is free.
+        shift: change of the logarithm of the focal length if it is free.
         deviation: standard deviation of the logarithm of the focal length, given the matches.
         unusual: excess of abs(log(extent / extent in ordinary images)) over the usual range. The extent of the points
             is divided by the focal length.
@@ -131,7 +131,8 @@ class Assessment:
         degeneracy: result of testing the model for planar or rotational degeneracy; None if not tested.
         rivalry: models supported by outliers of the answer; None if not searched for.
         covariance: (f, f) covariance of the degrees of freedom of a pose, in radians; None for other models.
-        cameras: evidence about cameras that were given as exact; None if there are none, or they were not checked.
+        cameras: evidence about cameras that were given as exact; None if there are no such cameras, or if they were not
+            checked.
         mirrored: share of the inliers whose neighbourhood is mirrored between two images; None if there are too few
             inliers.
         confidence: probability that the model is right; None if the method does not estimate it.
@@ -166,12 +167,12 @@ class Estimate:
 
     Attributes:
         model: the best model of the problem, or None.
-        stop_reason: why the method stopped or found no model.
+        stop_reason: reason for stopping, or for finding no model.
         num_hypotheses: number of minimal samples drawn.
         max_error: threshold of the inliers.
         noise: median distance of right matches to the model.
         msac_scores: (n,) MSAC scores of the model at `max_error`; None without a model.
-        rounds: records of the rounds; empty from a method that keeps none.
+        rounds: records of the rounds; empty for methods that keep no records.
         lenses: evidence for uncertain lenses; None if they are exact or were not fitted.
         k1: k1 of the estimated lenses (see `Problem.through`); None for the given lenses.
         assess: function that returns the assessment of this estimate. It takes as long as a round, so only the better
@@ -202,12 +203,12 @@ class Estimate:
 
     @property
     def probabilities(self) -> Floats | None:
-        """(n,) inlier probabilities after the last round; None from a method that has none."""
+        """(n,) inlier probabilities after the last round; None for methods without probabilities."""
         return self.rounds[-1].probabilities if self.rounds else None
 
     @property
     def prior(self) -> Floats | None:
-        """(n,) inlier probabilities before any model; None from a method that has none."""
+        """(n,) inlier probabilities before any model; None for methods without probabilities."""
         return self.rounds[0].probabilities if self.rounds else None
 
 

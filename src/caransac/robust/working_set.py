@@ -1,6 +1,6 @@
 """Working sets for very many matches: estimate on a subset that is spread over the image, then refine on all matches.
 
-More than some thousand matches do not help to find a model of a few numbers. They only make it more precise, by
+More than a few thousand matches do not help to find a model with few parameters. They only make it more precise, by
 averaging. The final refinement weighs them equally: weights that come from the model would only confirm it.
 """
 
@@ -76,7 +76,7 @@ def _refine_on_all(problem: Problem, found: Estimate, tuning: Tuning) -> Array:
 
 
 def _widen_round(problem: Problem, chosen: Indices, record: Round) -> Round:
-    """Extend the record of a round on a working set (k,) to all matches; the state of the others is zero."""
+    """Extend the record of a round on a working set (k,) to all matches; the other matches have state zero."""
     state = np.zeros((problem.num_points, record.state.shape[1]), np.float32)
     state[chosen] = record.state
     if record.best is None:

@@ -278,7 +278,7 @@ class ColmapDatabase:
         if self._strict:
             for pair in pairs:
                 self._check_images(pair.key)
-        # Outdated pairs are left from an interrupted run with `overwrite`, which continues.
+        # Outdated pairs are left from an interrupted run with `overwrite`. This run continues it.
         all_again = overwrite and not any(pair.outdated for pair in pairs)
         pending, kept = list[int](), list[MatchedPair]()
         for pair in pairs:

@@ -56,10 +56,11 @@ def verify(
         executor: executor that runs the batches, from `open_executor` or any other.
         options: options of the verification.
         in_flight: maximum number of batches that are read ahead.
-        on_batch: called with the geometries of every batch after they are written.
-        on_profiles: called after each batch of pooling with the number of pairs whose focal lengths it profiled.
-        on_skipped: called for each pair that cannot be read or verified. Without it, the first such pair ends the run.
-        on_lost_worker: called with a sentence for each worker process that ends before its batch.
+        on_batch: function that is called with the geometries of every batch after they are written.
+        on_profiles: function that is called after each batch of pooling, with its number of pairs.
+        on_skipped: function that is called for each pair that cannot be read or verified. Without it, the first such
+            pair ends the run.
+        on_lost_worker: function that is called with a sentence for each worker process that ends before its batch.
 
     Raises:
         BadPairError: a pair cannot be read or verified, and there is no `on_skipped`.

@@ -64,7 +64,7 @@ def show(
         **shown: cameras, images and other arguments of `caransac.viewer.write_report`.
 
     Returns:
-        None in IPython (Jupyter, Colab, ...), which displays the report at once, wherever in a cell the call is.
+        None in IPython (Jupyter, Colab, ...), which displays the report at once, anywhere in a cell.
         Otherwise the report, which has ``_repr_html_()`` and ``save(path)``.
     """
     check_whole(height_px, "height_px", 1, MOST_PX)

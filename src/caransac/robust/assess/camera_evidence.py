@@ -1,4 +1,4 @@
-"""Tests whether the matches support the given cameras.
+"""Test whether the matches support the given cameras.
 
 With wrong cameras, an estimator still finds the pose that explains most matches, and the noise seems larger. The answer
 is therefore refined with free focal lengths, and as a fundamental matrix without cameras, to measure how far it moves.
@@ -116,5 +116,5 @@ def _free_focal(
         variance = float(np.linalg.inv(information)[-1, -1])
     except np.linalg.LinAlgError:
         variance = inf
-    deviation = variance**0.5 if 0 <= variance <= wide**2 else wide  # rounding may exceed the prior
+    deviation = variance**0.5 if 0 <= variance <= wide**2 else wide  # rounding errors may exceed the prior
     return float(log_scales_of(freed[0])[0]), deviation, scores

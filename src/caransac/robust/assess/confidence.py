@@ -26,7 +26,7 @@ CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
 def assess_confidence(
     network: StateNetwork, problem: Problem, found: Estimate, seen: Assessment, options: Options
 ) -> Assessment:
-    """Add the probabilities that the answer and, for a pose, its rotation are right to an assessment.
+    """Add the confidence of the answer and, for a pose, of its rotation to an assessment.
 
     They are None if the weights have no fit for the problem.
     """
@@ -45,7 +45,7 @@ def assess_confidence(
 
 
 def ignored_lens_shift(problem: Problem, found: Estimate, evidence: RunEvidence) -> float:
-    """Return how far the distortion of a lens that was given as undistorted moves the outcome.
+    """Return the shift of the outcome by lens distortion that the given cameras do not have.
 
     The evidence contains a linear prediction. If that is not small, the model is refined with distorted points.
     """

@@ -55,7 +55,7 @@ class RunEvidence:
     camera_gain: float = _number(
         "log(consensus of the nearest fundamental matrix / consensus of the answer), large for wrong cameras"
     )
-    focal_shift: float = _number("shift of the logarithm of the focal lengths once they are free")
+    focal_shift: float = _number("shift of the logarithm of the focal lengths if they are free")
     focal_deviation: float = _number("standard deviation of the logarithm of the focal lengths, given the matches")
     unusual_extent: float = _number(
         "excess of abs(log(extent of the points / extent in ordinary images)) over the usual range"
@@ -73,7 +73,7 @@ EVIDENCE: tuple[str, ...] = tuple(each.metadata["label"] for each in fields(RunE
 def run_evidence(
     network: StateNetwork, problem: Problem, found: Estimate, seen: Assessment, options: Options
 ) -> RunEvidence:
-    """Return the evidence of a run about its answer, which must exist, given the assessment so far."""
+    """Return the evidence of a run about its answer, given the assessment so far. The answer must have a model."""
     assert found.model is not None and found.msac_scores is not None
     assert seen.rivalry is not None and seen.degeneracy is not None
     last, inliers = found.rounds[-1], where(found.msac_scores > 0)
@@ -83,7 +83,7 @@ def run_evidence(
     error_in_deviation = ERRORS.outcome**0.5
     rates, by_chance = outcome_rates(problem, found.model), chance_matches(problem, found)
     # Wrong matches agree with a model by chance. If the scene leaves two degrees of freedom open (lines, planes without
-    # cameras, rotations), the model can even choose two of them and fit them exactly. An answer must not depend on so
+    # cameras, rotations), the model can even fit two of these matches exactly. An answer must not depend on so
     # few matches: `safe_deviation` drops the most influential ones, as many as chance explains (three deviations) and
     # three more.
     dropped = math.ceil(by_chance + 3.0 * by_chance**0.5) + 3
@@ -119,7 +119,7 @@ def run_evidence(
 
 
 def outcome_rates(problem: Problem, model: Array) -> Array:
-    """Return the derivatives (f, k) of a model's outcome by its degrees of freedom."""
+    """Return the derivatives (f, k) of a model's outcome with respect to its degrees of freedom."""
     step = 1e-6  # of finite differences
     steps = step * np.eye(problem.model_kernels.degrees_of_freedom)
     moved = problem.outcomes(np.concatenate([model[None], problem.model_kernels.retract(model, steps)]))

@@ -84,8 +84,8 @@ def _with_lenses(
     last = free & (np.diag(slack) == 0)  # parameters of the last refinement
     last[of_lenses] = False
     cameras, lenses = (np.where(np.outer(free, free), each, 0.0) for each in (cameras, lenses))
-    # `follows` is the derivative of each parameter by the gradients of matches and priors. The covariance of these
-    # gradients is in the middle of the product.
+    # `follows` is the derivative of each parameter with respect to the gradients of matches and priors. The covariance
+    # of these gradients is in the middle of the product.
     follows = np.zeros((count, count))
     together = (data + weight * cameras + tempered * (slack + lenses))[np.ix_(free, free)]
     follows[np.ix_(free, free)] = symmetric_inverse(together)
@@ -173,7 +173,7 @@ def information_of(problem: Problem, model: Array, weights: Array, noise: float)
 
 
 def lens_response(problem: Problem, model: Array, weights: Array, noise: float) -> Array | None:
-    """Return the derivative (f,) of a model's degrees of freedom by the radial distortion k1 of both lenses.
+    """Return the derivative (f,) of a model's degrees of freedom with respect to k1 of both lenses.
 
     None if lenses are not assessed for the problem.
 

@@ -33,7 +33,7 @@ def fit_lenses(
         prior: (n,) inlier probabilities before any model.
         scale: scale of the problem.
         network: the trained state network.
-        brief: skip the evidence if the gain of the fit is too small for any penalty.
+        brief: whether to skip the evidence if the gain of the fit is too small even without a penalty.
 
     Returns:
         The problem, undistorted with the new lenses if they are accepted, else with the given ones; the record of the

@@ -66,7 +66,7 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
     inliers = problem.inliers(best, max_error)
     if inliers.sum() <= problem.sample_size:
         return replace(nothing, stop_reason="no_consensus")
-    # 5. polish on the consensus set. If a few matches hardly constrain the model, polishing may lose it: then skip it.
+    # 5. polish on the consensus set; keep the unpolished model if this loses the consensus (possible with few matches)
     weights = inliers.astype(float)
     cauchy = RefineOptions(loss_scale=max_error, intrinsics=problem.intrinsics_prior(noise, best, weights))
     polished = problem.refine(best[None], cauchy, weights)[0]

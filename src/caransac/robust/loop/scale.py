@@ -65,7 +65,7 @@ class Scale:
         return max(self.tuning.max_error * noise, self.usual_reach) if self.fixed is None else self.fixed
 
     def measure(self, likely: Problem, model: Array, noise: float) -> float:
-        """Return the noise of a model: the median distance of right matches among likely ones.
+        """Return the noise of a model: the median distance of right matches among the likely matches.
 
         The number of wrong matches near the model is estimated from matches farther away and subtracted. If there are
         few right matches, the result is close to `usual`.

@@ -16,7 +16,7 @@ from caransac.tuning import Tuning
 
 
 def samples_needed(inlier_ratio: float, sample_size: int, success_probability: float) -> float:
-    """Return the number of samples after which one has no outliers, with the given probability."""
+    """Return the number of samples of which at least one has no outliers, with the given probability."""
     all_inliers = inlier_ratio**sample_size
     if all_inliers >= 1:
         return 1
@@ -44,8 +44,9 @@ def round_size(pool: Floats, last: Round, problem: Problem, options: Options) ->
     if last.num_hypotheses > 0:
         ratio = min(ratio, _inlier_ratio(last.samples, last, options.tuning)) if last.best is not None else 0.0
     needed = samples_needed(ratio, problem.sample_size, options.success_probability)
-    # After the first round there is a model to improve on. Matches with errors of two dimensions, as those of a
-    # homography, determine the model of a sample more precisely. A quarter of the samples is then as accurate.
+    # After the first round there is a model to improve on. Matches with errors of two dimensions, such as those of a
+    # homography, determine the model of a sample more precisely. In both cases a quarter of the samples gives the same
+    # accuracy.
     fewer = last.num_hypotheses > 0 or problem.error_dimensions > 1
     margin = options.tuning.sample_margin / (4 if fewer else 1)
     return int(min(max(margin * needed, options.local_models), usual))
