@@ -211,7 +211,7 @@ dist: $(RELEASE)/stamp  ## build sdists and wheels in dist/ and dist/lab/, and t
 	$(RELEASE)/bin/python -m build --no-isolation --outdir build/dist
 	mkdir dist && mv build/dist/*.tar.gz dist
 	PATH="$(CURDIR)/$(RELEASE)/bin:$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl && rm -r build/dist
-	$(RELEASE)/bin/python -m build --outdir dist/lab lab
+	$(RELEASE)/bin/python -m build --no-isolation --outdir dist/lab lab
 	$(RELEASE)/bin/twine check --strict dist/*.* dist/lab/*
 	$(PYTHON) -m venv $(INSTALLED)
 	$(INSTALL_WHEEL) dist/*.whl 'pytest>=8.2'

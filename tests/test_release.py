@@ -150,7 +150,11 @@ def test_what_builds_the_package_is_pinned():
     required = {re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["build-system"]["requires"]}
     assert required | {"cmake", "ninja"} <= pinned
     tools = {re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["dependency-groups"]["release"]}
+    lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())["build-system"]["requires"]
+    tools |= {re.match(r"[\w-]+", requirement)[0] for requirement in lab}
     assert tools <= {line.split("==")[0] for line in pins("release.txt")}
+    for command in re.findall(r"-m build .*", (ROOT / "Makefile").read_text()):
+        assert "--no-isolation" in command, "pip would download other versions"
 
 
 @pytest.mark.slow
