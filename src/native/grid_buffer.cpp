@@ -41,8 +41,8 @@ GridBuffer::GridBuffer(const double* x, const double* y, const double* other_x, 
     const int rows = static_cast<int>(vertical.length() * rows_per_unit) + 1;
     const size_t cells = static_cast<size_t>(columns) * rows;
 
-    // Counts are stored two places further on, so that their sums are the starts of cells one place further on. Filling
-    // a cell advances its start, which moves it to its final place.
+    // The count of cell c is stored at c + 2, so that the prefix sum at c + 1 is the start of cell c. Filling the cell
+    // advances it to the start of cell c + 1.
     start_.reset(new int[cells + 2]());
     const std::unique_ptr<int[]> cell(new int[n]);
     for (int i = 0; i < n; ++i) {

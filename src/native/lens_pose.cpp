@@ -17,7 +17,7 @@ namespace {
 constexpr int kEntries = 9;
 using Chain = Eigen::Matrix<double, kLensNumbers, LensManifold::kDof>;
 
-constexpr double kStrongest = 1.0;  // maximum strength of lenses; rays through stronger ones are meaningless
+constexpr double kStrongest = 1.0;  // maximum strength of lenses; rays of stronger lenses are meaningless
 
 struct System {
     double cost;

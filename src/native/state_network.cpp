@@ -8,7 +8,7 @@
 namespace caransac {
 namespace {
 
-constexpr double kSmallestTotal = 1e-6;  // minimum total of the scores, for the case that no model has any
+constexpr double kSmallestTotal = 1e-6;  // minimum total of the scores, if no model has any score
 
 using RowFloats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 

@@ -20,7 +20,7 @@ struct Quad {
     Doubles area(int a, int b, int c) const { return (x[b] - x[a]) * (y[c] - y[a]) - (x[c] - x[a]) * (y[b] - y[a]); }
 };
 
-// The triangles of three points, and of each two of them with the fourth.
+// The triangle of the first three points, and the triangles of two of them with the fourth.
 struct Areas {
     Doubles all, with_fourth[3];
     explicit Areas(const Quad& q)

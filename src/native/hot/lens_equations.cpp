@@ -25,7 +25,7 @@ inline Doubles unbend(const LensCurve& lens, const Doubles& seen) {
     return seen < lens.end ? ray : lens.last + (seen - lens.end) / lens.slope;
 }
 
-// A ray in one image, and its derivatives by the lens and by its point in the image.
+// A ray in one image, and its derivatives with respect to the lens and to its point in the image.
 struct Ray {
     Doubles du, dv;                     // direction from the image centre
     Doubles u, v;                       // the ray
@@ -44,7 +44,8 @@ inline Ray see(const LensCurve& lens, const Doubles& seen, const Doubles& du, co
     return {du, dv, radius * du, radius * dv, by_k1, along, across, along_by_k1, by_k1 * inverse};
 }
 
-// Adds the part of one image to the squared gradient of c by the points. Returns half of its derivative by k1.
+// Adds the part of one image to the squared gradient of c with respect to the points. Returns half of the derivative of
+// this part with respect to k1.
 inline Doubles bend(const Ray& ray, const Doubles& a, const Doubles& b, Doubles& gradient) {
     const Doubles along = a * ray.du + b * ray.dv, across = a * ray.dv - b * ray.du;
     const Doubles along_sq = along * along * ray.along, across_sq = across * across * ray.across;
@@ -72,7 +73,8 @@ void lens_equations(const double model[9], const LensCurve lenses[2], const Seen
         const Doubles inverse = tells ? 1.0 / (tells ? by_point : one) : Doubles{};
         const Doubles ratio = terms.c / (tells ? terms.gradient : one);
 
-        // The distance is c / sqrt(by_point). These are its derivatives, times that root, by the entries and by k1.
+        // The distance is c / sqrt(by_point). These are its derivatives with respect to the entries and k1, times that
+        // root.
         Doubles slope[kLensNumbers];
         differentiate<Doubles>(m, u1, v1, u2, v2, ratio, slope);
         slope[8] = one;

@@ -181,7 +181,7 @@ class Search {
                 row(largest(reach + y_))};
     }
 
-    // Collects the points of a window: the row of the searching points first, then outwards.
+    // Collects the points of a window: the row of the query points first, then outwards.
     void collect(const Window& window, int row) {
         count_ = 0;
         append(window, row);
@@ -196,7 +196,7 @@ class Search {
         const int* start = grid_.start + row * grid_.columns;
         int begin = start[window.left], end = start[window.right + 1];
         const int room = kMostCandidates - count_;
-        if (end - begin > room) {  // those nearest to the searching points in memory
+        if (end - begin > room) {  // those nearest to the query points in memory
             const int middle = first_ - room / 2;
             begin = middle < begin ? begin : middle < end - room ? middle : end - room;
             end = begin + room;

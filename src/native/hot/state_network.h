@@ -40,7 +40,8 @@ static inline int update_scratch(const UpdateLayers& layers) {
 
 namespace CARANSAC_ISA {
 
-// rows (n): matches with a score for some model, then the others in reverse order. Returns the number of the former.
+// rows (n): matches with a score for some model, then the others in reverse order. Returns the number of matches with a
+// score.
 int explained_first(const Scores& scores, int* rows);
 
 // States and probabilities from side information (n x inputs of init). scratch: first_scratch floats.
