@@ -41,7 +41,7 @@ class Tuning:
             more weight to very close matches, so that a precise model wins over a model that is only near more matches.
         same_model: cosine of the scores of two models at which the attention treats them as one.
         usual_deviation: deviation of the position of an ordinary keypoint, divided by the extent of the points: half a
-            pixel in an image of a thousand.
+            pixel in an image of a thousand pixels.
         usual_matches: number of right matches that have the same weight as the prior of the noise. With infinity the
             noise is not measured (as in the paper).
         first_noise: noise assumed in the first round, divided by the usual noise; minimal samples scatter more. Above

@@ -45,10 +45,10 @@ def solvePnPRansac(
         cameraMatrix: (3, 3) calibration matrix.
         distCoeffs: distortion coefficients (k1, k2, p1, p2[, k3[, k4, k5, k6]]), or None.
         *args: the other arguments of one of the forms. As in cv2, None means the default. `reprojectionError` is the
-            threshold in pixels. `iterationsCount` is the maximum number of hypotheses; its default is ours. `flags`
-            does not choose the estimator. Calls with a guess of the pose (`useExtrinsicGuess`) or with a flag for
-            planar targets (SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE) run in OpenCV and raise an error with `scores` or
-            `options`.
+            threshold in pixels. `iterationsCount` is the maximum number of hypotheses; its default is that of
+            `options`. `flags` does not choose the estimator. Calls with a guess of the pose (`useExtrinsicGuess`) or
+            with a flag for planar targets (SOLVEPNP_IPPE and SOLVEPNP_IPPE_SQUARE) run in OpenCV and raise an error
+            with `scores` or `options`.
         scores: (N,) quality of each match; see `caransac.estimate_absolute_pose` (new).
         score_kind: kind of the scores, "ratio" or "confidence"; required with scores (new).
         options: options for everything that the call does not state (new).

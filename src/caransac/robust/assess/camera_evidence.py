@@ -116,5 +116,5 @@ def _free_focal(
         variance = float(np.linalg.inv(information)[-1, -1])
     except np.linalg.LinAlgError:
         variance = inf
-    deviation = variance**0.5 if 0 <= variance <= wide**2 else wide  # rounding errors may exceed the prior
+    deviation = variance**0.5 if 0 <= variance <= wide**2 else wide  # rounding may make it exceed the prior
     return float(log_scales_of(freed[0])[0]), deviation, scores

@@ -36,7 +36,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     if H is None:
         return nothing
     share = np.count_nonzero(plane.inliers(H, max_error)) / plane.num_points
-    least, most = 0.5, 0.9  # shares of the inliers: a model below `least` is dropped; `most` or more count as all
+    least, most = 0.5, 0.9  # shares of the inliers: a model needs `least`; from `most` it explains the scene
     if share < least:
         return nothing
     others, margins = _second_poses(problem, found, H, inliers.correspondences, options.tuning)

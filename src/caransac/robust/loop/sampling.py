@@ -49,7 +49,7 @@ class PoolSampler:
 
 
 def sampling_pool(probabilities: Floats, sample_size: int, count: int, tuning: Tuning) -> Indices:
-    """Return the pool for `count` samples: the likely inliers, or the most likely `min_pool` if these are more."""
+    """Return the pool for `count` samples: the likely inliers, but at least the `min_pool` most likely matches."""
     failure = (1 - tuning.pool_success) ** (1 / count)
     pool = kernels.where(probabilities > (1 - failure) ** (1 / sample_size))  # 0.39 for 256 samples of five
     if len(pool) < tuning.min_pool:
