@@ -145,8 +145,9 @@ def test_the_rounds_play(open_report, report_path):
 
 def test_the_cameras_turn_with_the_pointer(open_report, report_path):
     with open_report(report_path) as report:
-        before = report.canvas("space")
         report.page.locator("#space").scroll_into_view_if_needed()
+        report.settle()
+        before = report.canvas("space")
         box = report.page.locator("#space").bounding_box()
         report.page.mouse.move(box["x"] + 100, box["y"] + 100)
         report.page.mouse.down()
