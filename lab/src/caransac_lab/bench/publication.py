@@ -106,8 +106,8 @@ def describe_conditions(results: Mapping[str, Any], paper: PaperTable | None) ->
     """Return sentences with the conditions that readers of the tables must know."""
     rules, place = results["protocol"], results["machine"]
     notes = [
-        "Figures are means over scenes, the best ones bold; median and mean are those of the errors. The sign of the "
-        "translation counts, except in the figures called folded; a pair without an answer counts 180°.",
+        "Figures are means over scenes; the best ones are bold. Median and mean refer to the errors. The sign of the "
+        "translation counts, except in folded figures. A pair without an answer has an error of 180°.",
         "Thresholds: "
         + (
             f"tuned on {rules['tuned_on']}, at most {count(rules['tune_pairs'], 'pair')} per scene."
@@ -116,17 +116,15 @@ def describe_conditions(results: Mapping[str, Any], paper: PaperTable | None) ->
         ),
     ]
     if any(row["dataset"] == "synthetic" for row in results["rows"]):
-        notes.append(
-            "Synthetic pairs are of the kind that CA-RANSAC's weights were trained on: a first look, not a verdict."
-        )
+        notes.append("CA-RANSAC's weights were trained on such synthetic pairs, so use real pairs to compare methods.")
     if rules["budget_ms"]:
-        notes.append(f"Hypotheses: as many as take each method {rules['budget_ms']:g} ms per pair.")
+        notes.append(f"Hypotheses: the number that takes each method {rules['budget_ms']:g} ms per pair.")
     if rules["seeds"] > 1:
         notes.append(f"Mean ± standard deviation over {rules['seeds']} seeds.")
     if not all(row["repeatable"] for row in results["rows"]):
         notes.append("†: takes no seed; its figures vary from run to run.")
     if not all(row["within_budget"] for row in results["rows"]):
-        notes.append("‡: takes longer than the budget however few its hypotheses.")
+        notes.append("‡: takes longer than the budget even with the fewest hypotheses.")
     notes += [f"Missing: {name}: {why}." for name, why in results["missing"].items()]
     if paper and not any(paper.figures(row["method"], frozenset(row["scenes"])) for row in results["rows"]):
         notes.append(f"The paper's figures ({paper.title}) belong to other data and are not shown.")

@@ -197,7 +197,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
     sets = sorted({scene.partition("/")[0] for scene in content["scenes"]})
     text = (
-        f"# What stages and numbers buy\n\n{len(content['scenes'])} pairs of the training scenes of {len(sets)} match "
+        f"# Gain of stages and tuned numbers\n\n{len(content['scenes'])} pairs of training scenes of {len(sets)} match "
         f"sets ({', '.join(sets)}), {content['seeds']} seeds. Rows after the first are differences to it, with 95 % "
         "intervals; `caransac-lab study ablation --help` explains the columns.\n"
     )

@@ -240,7 +240,7 @@ def measure_hard(queries: list[Query], unrelated: list[Query]) -> dict[str, Any]
 
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
-    text = "# Absolute poses\n\n`caransac-lab study absolute --help` says what the rows mean.\n"
+    text = "# Absolute poses\n\n`caransac-lab study absolute --help` explains the rows.\n"
     for name, found in content["tables"].items():
         lines = [
             [

@@ -220,7 +220,7 @@ def spread(values: list[float] | None) -> str:
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
     text = "# Any scene\n\nMedians, in parentheses the smallest and the largest; errors are degrees, of homographies "
-    text += "pixels. `caransac-lab study any_scene --help` says what is right.\n"
+    text += "pixels. `caransac-lab study any_scene --help` defines right answers.\n"
     header = ["", "kind", "degeneracy", "confidence", "error", "nearest alternative pose, degrees", "right"]
     for scene, rows in content["scenes"].items():
         lines = [

@@ -246,6 +246,6 @@ def row_cells(row: dict[str, float]) -> list[str]:
 
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the table."""
-    text = f"# What the numbers of uncertain cameras buy\n\n{len(content['scenes'])} pairs of training scenes, "
+    text = f"# Gain of the tuned numbers of uncertain cameras\n\n{len(content['scenes'])} pairs of training scenes, "
     text += f"{content['seeds']} seeds. `caransac-lab study camera_ablation --help` explains rows and columns.\n\n"
     return text + table(["changed", *KEYS.values()], [[name, *row_cells(row)] for name, row in content["rows"].items()])

@@ -135,7 +135,7 @@ def real(folders: list[Path], max_pairs: int | None) -> dict[str, Any]:
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
     parts = content["parts"]
-    text = "# Covariances of poses\n\n`caransac-lab study covariance --help` says what the columns mean.\n"
+    text = "# Covariances of poses\n\n`caransac-lab study covariance --help` explains the columns.\n"
     for part, rows in parts.items():
         text += f"\n## {part.capitalize()} pairs\n\n{coverage_table(rows)}"
     return text

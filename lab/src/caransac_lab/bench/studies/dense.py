@@ -168,8 +168,8 @@ def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
     cells, labels = content["cells"], list(RUNS)
     text = "# Dense matches\n\nError of rotation / translation in degrees, milliseconds, peak memory in MB; medians of "
-    text += "three seeds. PoseLib and USAC have a threshold of 1 px, which is too little where the noise is 2 px. "
-    text += "`caransac-lab study dense --help` says what was run.\n"
+    text += "three seeds. PoseLib and USAC have a threshold of 1 px, which is too small for noise of 2 px. "
+    text += "`caransac-lab study dense --help` describes the runs.\n"
     header = [f"{label}{figure}" for label in labels for figure in (": errors", ", ms", ", MB")]
     keys = [(int(count), float(noise), float(share)) for count, noise, share in map(str.split, cells)]
     titles = {

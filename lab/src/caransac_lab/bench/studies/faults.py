@@ -245,10 +245,10 @@ def as_markdown(content: dict[str, Any]) -> str:
         "",
         "One call that opens, reads, writes, flushes, syncs, renames or removes a file, executes SQL or writes a "
         "checkpoint fails,",
-        "and the command is given again. Continued: nothing that was there before was lost, and the result is that of "
-        "an undisturbed run.",
+        "and the same command runs again. Continued: no earlier data were lost, and the result equals that of an "
+        "undisturbed run.",
         "",
-        "Places: different ones in the code at which a call failed.",
+        "Places: number of different places in the code at which a call failed.",
         "",
     ]
     return "\n".join(lines) + "\n" + columns_table(content["commands"])

@@ -210,9 +210,9 @@ def as_markdown(content: dict[str, Any]) -> str:
     head = "| | AUC@5 | AUC@1 | focal error, % | ms | calibration error, confidence |\n|---|---|---|---|---|---|\n"
     text = "# Uncertain and unknown focal lengths\n\n"
     text += (
-        "Fundamental matrices become poses by the true cameras. `caransac-lab study focal --help` says what the rows "
+        "Fundamental matrices become poses with the true cameras. `caransac-lab study focal --help` explains the rows. "
     )
-    text += "mean; medians of focal errors and processor time, one thread.\n"
+    text += "Focal errors and processor times are medians; one thread.\n"
     for name, table in content["tables"].items():
         text += f"\n## {name}, {table['pairs']} pairs\n\n{head}"
         for label, row in table["rows"].items():

@@ -97,7 +97,7 @@ def mean_of(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the means as a table."""
     text = f"# Reconstruction without a focal length\n\nMeans over {len(content['scenes'])} rendered scenes of "
-    text += f"{content['views']} views. `caransac-lab study focal_pooling --help` says what was run.\n\n"
+    text += f"{content['views']} views. `caransac-lab study focal_pooling --help` describes the runs.\n\n"
     return text + columns_table(content["means"], {name: name.replace("_", " ") for name in COLUMNS})
 
 

@@ -95,7 +95,7 @@ def as_markdown(content: dict[str, Any]) -> str:
         describe(f"{name}, {scene}", row) for name, rows in content["tables"].items() for scene, row in rows.items()
     )
     text = "# Focal lengths of real scenes, pooled over their pairs\n\n"
-    text += "`caransac-lab study focal_scenes --help` says what was run; the last three columns are AUC@5 / AUC@1.\n\n"
+    text += "`caransac-lab study focal_scenes --help` describes the runs; the last three columns are AUC@5 / AUC@1.\n\n"
     return text + table(["scene", "pairs that determine it", "focal error", "unknown", "pooled", "exact"], lines)
 
 

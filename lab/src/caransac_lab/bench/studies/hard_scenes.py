@@ -300,7 +300,7 @@ TITLES = {
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
     parts = content["parts"]
-    text = "# Hard scenes\n\n`caransac-lab study hard_scenes --help` says what the rows mean.\n"
+    text = "# Hard scenes\n\n`caransac-lab study hard_scenes --help` explains the rows.\n"
     for told, rows in parts.get("scenes", {}).items():
         text += f"\n## Synthetic scenes, {TOLD[told]}\n\n{table(HEADER, lines_of(rows))}"
     for told, rows in parts.get("scenes", {}).items():

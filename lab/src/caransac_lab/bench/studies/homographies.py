@@ -199,8 +199,9 @@ def main_table(content: Record, name: str) -> str:
     described = content["sets"][name]
     low, middle, high = described["right_percent_10_50_90"]
     text = f"## {name[0].upper()}{name[1:]}\n\n"
-    text += f"{described['pairs']} pairs of {described['mean_matches']} matches in the mean. Right, within 3 px of the "
-    text += f"truth, are {middle:.1f} % in the median pair, {low:.1f} to {high:.1f} % in eight pairs of ten.\n\n"
+    text += f"{described['pairs']} pairs of {described['mean_matches']} matches on average. Right matches are "
+    text += f"within 3 px of the truth: {middle:.1f} % in the median pair, "
+    text += f"{low:.1f} to {high:.1f} % in eight pairs of ten.\n\n"
     lines = []
     for label, sets in content["methods"].items():
         row = sets[name]

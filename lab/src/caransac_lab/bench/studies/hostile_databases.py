@@ -217,7 +217,7 @@ def measure(change: Change | None, scratch: Path) -> dict[str, Any]:
 
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the table."""
-    head = "# Hostile databases\n\n`caransac-lab study hostile_databases --help` says what was done.\n\n"
+    head = "# Hostile databases\n\n`caransac-lab study hostile_databases --help` describes the runs.\n\n"
     return head + hostile_table(content)
 
 

@@ -283,9 +283,9 @@ def as_markdown(content: dict[str, Any]) -> str:
         "# Interrupted runs",
         "",
         "Ctrl-C at random moments, once or ten times within 0.3 s. In time: ended within two seconds, exit code 130, "
-        "one line that says how to",
-        "continue, and all that was done before is still there. Lost: something was not. Had ended before: the "
-        "moment came too late.",
+        "one line that explains how to",
+        "continue, and no loss of finished work. Lost: finished work was lost. Had ended before: the interruption "
+        "came too late.",
         "",
     ]
     return "\n".join(lines) + "\n" + columns_table(content["commands"])

@@ -162,9 +162,9 @@ def measure(pairs: list[View], run: Run | None, k1: float) -> dict[str, Any]:
 
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
-    text = "# Lenses with unknown distortion\n\n`caransac-lab study lenses --help` says what the rows mean. "
+    text = "# Lenses with unknown distortion\n\n`caransac-lab study lenses --help` explains the rows. "
     text += (
-        "AUC@5 / AUC@1, in brackets the median error of k1 where it is estimated; the last column is the median time.\n"
+        "AUC@5 / AUC@1, in brackets the median error of k1 if it is estimated; the last column is the median time.\n"
     )
     for name, found in content["tables"].items():
         k1s = list(next(iter(found["rows"].values())))

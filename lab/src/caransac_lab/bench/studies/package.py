@@ -60,7 +60,7 @@ def measure_wheels() -> dict[str, Any]:
 
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
-    text = "# The package\n\n`caransac-lab study package --help` says what was measured.\n\n"
+    text = "# The package\n\n`caransac-lab study package --help` describes the measurement.\n\n"
     text += table(["", "ms"], ([name, f"{max(ms, 0):.0f}"] for name, ms in content["ms"].items()))
     sizes = ([name, *(f"{size / 1e6:.2f}" for size in found.values())] for name, found in content["wheels"].items())
     return text + "\n" + table(["wheel", "MB", "MB unpacked"], sizes) if content["wheels"] else text

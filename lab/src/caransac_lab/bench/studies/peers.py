@@ -52,10 +52,10 @@ TITLES = {
     "paper": "The paper's own method, on other data than the paper's",
 }
 ABOUT = """\
-1024 hypotheses per pair, or as many as the method wants: "early stop" up to 1024 (LM-LO: 10,240), "adaptive" up to
-10,000. Figures are means over scenes, with the standard deviation over seeds where there are several. Times are
-medians, one thread. px: the threshold. docs/benchmark.md has the rules. †: takes no seed; its figures vary from run to
-run.
+Every method has 1024 hypotheses per pair, or its own stopping rule: "early stop" up to 1024 (LM-LO: 10,240), "adaptive"
+up to 10,000. Figures are means over scenes, with the standard deviation over seeds if there are several. Times are
+medians with one thread. px is the threshold. docs/benchmark.md has the rules. †: takes no seed; its figures vary from
+run to run.
 """
 
 
@@ -109,7 +109,7 @@ def as_markdown(content: dict[str, Any]) -> str:
         text += f"\n## {problem}, {data} ({size})\n\n{table(header, map(cells_of, rows))}"
     if content["table"] == "paper":
         text += f"\n## Orders of the paper's tables\n\n{orders_table(content['rows'])}"
-        text += f"\n## What the differences buy\n\n{differences_table(content['differences'])}"
+        text += f"\n## Gain of the differences\n\n{differences_table(content['differences'])}"
     return text
 
 

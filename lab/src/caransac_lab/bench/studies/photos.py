@@ -43,9 +43,9 @@ WIDTH = 4000  # width of rendered images in pixels: 12 megapixels
 BLUR_PX, NOISE = 2.0, 10.0  # standard deviations of rendered images, in pixels and in grey levels
 HEAD = """# Large photographs
 
-`caransac-lab study photos --help` says what the rows mean. Scale, contrast and number of keypoints of "now" were chosen
-on the drone's photographs: for them it is no blind test. Their poses are those of a reconstruction whose focal length
-is far from that of the EXIF data; some degrees of the errors may be its own.
+`caransac-lab study photos --help` explains the rows. Scale, contrast and number of keypoints of "now" were chosen on
+the drone's photographs, so they are no independent test. Their true poses come from a reconstruction whose focal length
+is far from the EXIF data; it may contribute some degrees of the errors.
 """
 Pose = tuple[Array, Array]
 

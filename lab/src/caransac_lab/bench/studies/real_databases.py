@@ -161,7 +161,7 @@ def measure(folder: Path) -> dict[str, Any]:
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the tables."""
     text = "# Real databases through COLMAP's mapper\n\n"
-    text += "`caransac-lab study real_databases --help` says what the columns mean.\n"
+    text += "`caransac-lab study real_databases --help` explains the columns.\n"
     counts = ("verified_pairs", "right", "wrong", "registered", "points", "seen_by_three")
     header = ["", "pairs", "right matches", "wrong", "registered", "points", "in 3 images or more", "error px"]
     header += ["processor s", "mapper s"]

@@ -38,9 +38,9 @@ COLUMNS = {
     "mapping_s": "mapping, s",
 }
 EXPLANATION = """\
-The same images, features and matches for all. Times are processor time of one thread for the verification, without the
-start of the programs, and of all threads for the mapper. COLMAP's threshold is its default, 4 px; that of
-`caransac verify` is 3 px by default. Pose errors are those between all pairs of registered images.
+All tools get the same images, features and matches. Times are processor times: of one thread for the verification,
+without the start of the programs, and of all threads for the mapper. COLMAP's default threshold is 4 px, that of
+`caransac verify` 3 px. Pose errors are relative poses of all pairs of registered images.
 """
 
 

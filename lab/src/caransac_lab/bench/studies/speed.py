@@ -49,22 +49,22 @@ from caransac_lab.metrics import FAILURE_DEG, summarise
 NAME = "speed"
 COUNTS, COUNT_PAIRS = (100, 300, 1000, 3000, 8000), 5
 MANY, SHARES = (10_000, 50_000, 200_000, 1_000_000), (0.05, 0.1, 0.3, 0.5, 0.7, 0.9)
-MIDDLE, HALF, NOISE_PX = 2000, 0.5, 1.0  # number and share of right matches while the other is varied
-SEEDS = ((10_000, 5), (200_000, 3), (1_000_000, 1))  # number of synthetic pairs, up to so many matches
+MIDDLE, HALF, NOISE_PX = 2000, 0.5, 1.0  # number of matches, and share of right ones, each while the other one varies
+SEEDS = ((10_000, 5), (200_000, 3), (1_000_000, 1))  # maximum number of matches, and number of synthetic pairs
 TIMES_MS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 ABOUT = """\
-Medians of milliseconds of the processor; one thread; methods in turn in one process. `caransac-lab study speed --help`
-says what was run. Whether others used the machine it cannot know: that moves milliseconds, ratios less, and threads
-most of all.
-The best of a table of leads is the best of several settings on the same pairs; some tenths may be chance.
+Times are medians of processor milliseconds, with one thread; the methods run in turn in one process.
+`caransac-lab study speed --help` describes the runs. Other programs on the machine change times, ratios less, and the
+figures of threads most.
+The tables of leads compare the best of several settings on the same pairs, so some tenths may be chance.
 
 CA-RANSAC and LM-LO without a number stop early; with one, they draw all hypotheses. PoseLib without a number stops
 after 100 iterations at the earliest, with one it does not stop early. USAC_DEFAULT without a number stops at a
 probability of 0.9999 within 10,000 iterations, "1024" is 0.99999 within 1024, other numbers are limits that it nearly
-always exhausts. The other peers stop as USAC_DEFAULT without a number does. Answers of peers are refined by our own
-code, which is fast; "+ PoseLib's LM" is USAC_DEFAULT (0.99999 within 1024) with `cv2.recoverPose` and
-`poselib.refine_relative_pose` instead, as in a program without caransac. An empty cell of a table of
-leads: no method is so fast.
+always reaches. The other peers have the same rule as USAC_DEFAULT without a number. Our own fast code refines the
+answers of peers; "+ PoseLib's LM" is USAC_DEFAULT (0.99999 within 1024) with `cv2.recoverPose` and
+`poselib.refine_relative_pose` instead, as in a program without caransac. A cell of a table of leads is empty if no
+method is that fast.
 """
 FIGURES = {"AUC5": "AUC@5", "AUC1": "AUC@1"}
 

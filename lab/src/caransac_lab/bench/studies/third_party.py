@@ -92,9 +92,9 @@ def measure(arguments: argparse.Namespace) -> tuple[list[Row], list[str]]:
 def as_markdown(content: dict[str, Any]) -> str:
     """Format the table."""
     head = (
-        "# Scripts of other projects with our import\n\n`caransac-lab study third_party --help` says how they ran.\n\n"
+        "# Scripts of other projects with our import\n\n`caransac-lab study third_party --help` describes the runs.\n\n"
     )
-    missing = f"\nNot there: {', '.join(content['missing'])}.\n" if content["missing"] else ""
+    missing = f"\nMissing: {', '.join(content['missing'])}.\n" if content["missing"] else ""
     return head + rows_table(content["rows"]) + missing
 
 

@@ -112,7 +112,7 @@ def as_markdown(content: dict[str, Any]) -> str:
     places = [column(scale, noise) for scale, noise in product(SCALES, NOISES)]
     text = "# Thresholds\n\nAUC@5 / AUC@1; columns: size of the images, noise added to it. "
     text += f"At most {content['max_pairs']} pairs of each scene. "
-    text += "`caransac-lab study thresholds --help` says what the rows mean.\n"
+    text += "`caransac-lab study thresholds --help` explains the rows.\n"
     for name, rows in content["tables"].items():
         lines = [
             [label, *(f"{row[p]['AUC5']:.1f} / {row[p]['AUC1']:.1f}" if p in row else "" for p in places)]

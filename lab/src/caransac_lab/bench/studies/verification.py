@@ -175,9 +175,9 @@ def as_markdown(content: dict[str, Any]) -> str:
     columns = ("pairs", "seconds", "pairs_per_second", "cpu_ms_per_pair", "verified", "recall", "precision")
     rows = content["rows"]
     text = f"# Verification of a COLMAP database\n\nSynthetic pairs of {content['matches_per_pair']} matches, "
-    text += f"{content['workers']} workers, the start of the programs included. caransac's threshold is "
+    text += f"{content['workers']} workers; times include the start of the programs. caransac's threshold is "
     text += f"{content.get('max_error_px', 2.0):g} px, "
-    text += "COLMAP's 4 px. Recall: right matches that are found; precision: found ones that are right.\n\n"
+    text += "COLMAP's 4 px. Recall: found share of the right matches; precision: right share of the found ones.\n\n"
     text += columns_table(rows, {name: name.replace("_", " ") for name in columns})
     resumed = "identical" if content["resumed_identical"] else "DIFFERENT"
     killed, pairs = content["killed_after"], rows["caransac"]["pairs"]

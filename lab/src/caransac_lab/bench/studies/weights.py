@@ -128,7 +128,7 @@ TITLES = {"robustness": "Synthetic pairs in unusual settings", "calibration": "P
 
 def as_markdown(content: dict[str, Any]) -> str:
     """Format a table per data set or problem."""
-    text = f"# {TITLES[content['table']]}\n\n`caransac-lab study calibration --help` says what was run.\n"
+    text = f"# {TITLES[content['table']]}\n\n`caransac-lab study calibration --help` describes the runs.\n"
     words = partial(in_words, "calibration") if content["table"] == "calibration" else str
     for name, rows in content["tables"].items():
         header = list(next(iter(rows.values())))
