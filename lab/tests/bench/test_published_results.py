@@ -266,6 +266,12 @@ def test_a_changed_tree_is_refused(monkeypatch, capsys):
     assert "not clean:  M src/caransac/options.py" in capsys.readouterr().err
 
 
+def test_a_folder_without_pairs_is_refused(tmp_path, capsys):
+    """Otherwise most steps are left out, which is noticed an hour later."""
+    assert main(["publish", "--data", str(tmp_path)]) == 2
+    assert f"no folder realpairs in {tmp_path}" in capsys.readouterr().err
+
+
 def test_orders_that_differ_from_the_papers_are_reported():
     assert paper_rows.verdict(2.0, 1.0, 0.3) == paper_rows.verdict(-2.0, -1.0, 0.3) == "the same"
     assert paper_rows.verdict(2.0, -1.0, 0.3) == "**differs**"

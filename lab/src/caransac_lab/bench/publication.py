@@ -17,13 +17,12 @@ from typing import Any
 
 import caransac
 from caransac._support.files import replacing
-from caransac_lab.bench import machine, summary
+from caransac_lab.bench import machine, plots, summary
 from caransac_lab.bench.adapters import ESTIMATORS, HOMOGRAPHY_ESTIMATORS
 from caransac_lab.bench.benchmark import TableRow
 from caransac_lab.bench.contract import Estimator
 from caransac_lab.bench.paper import PaperTable
 from caransac_lab.bench.plan import Plan
-from caransac_lab.bench.plots import draw_all
 from caransac_lab.bench.protocol import POLISH_PX
 from caransac_lab.bench.tables import as_markdown, count, fit, make_tables
 
@@ -45,7 +44,7 @@ def publish_run(
     *,
     command: str,
     paper: PaperTable | None = None,
-    plots: bool = True,
+    draw: bool = True,
 ) -> dict[str, Any]:
     """Write everything to a folder, with or without plots. Return the content of results.json."""
     results = collect_results(plan, rows, missing, command)
@@ -55,8 +54,8 @@ def publish_run(
         path.write_text(format_markdown(results, paper))
     with replacing(out / CSV) as path:
         write_csv(path, results)
-    if plots:
-        draw_all(out, rows, results)
+    if draw:
+        plots.draw_all(out, rows, results)
     return results
 
 

@@ -258,7 +258,7 @@ def make(step: Step, data: Path, results: Path, work: Path, quick: bool) -> str:
     if code == LEFT_OUT:
         return f"left out: {log.read_text().splitlines()[-1]}"
     if code != 0:
-        return f"FAILED with exit code {code}, see {log.relative_to(ROOT)}"
+        return f"FAILED with exit code {code}, see {log}"
     for path in (out, out.with_suffix(".md"), *work.glob(f"{step.name}-*.svg")):
         shutil.move(path, results / path.name)
     return f"made in {(time.monotonic() - started) / 60:.1f} min"

@@ -279,7 +279,7 @@ def run_plan(plan: Plan, out: Path, arguments: argparse.Namespace, paper: PaperT
         benchmark.missing,
         command=shlex.join(["caransac-lab", *sys.argv[1:]]),
         paper=paper,
-        plots=not arguments.no_plots,
+        draw=not arguments.no_plots,
     )
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(publication.format_markdown(results, paper, width), end="")

@@ -24,7 +24,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description=steps.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the data")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="folder with realpairs, homographies, photos and projects"
+    )
     parser.add_argument("--quick", action="store_true", help="run all steps on little synthetic data, as a test")
     parser.add_argument("--full", action="store_true", help="use all pairs and seeds; takes hours")
     parser.add_argument(
@@ -59,6 +61,8 @@ def publish(arguments: argparse.Namespace) -> int:
         data, results, work = arguments.out / "data", arguments.out / "results", arguments.out
         steps.make_quick_data(data)
     else:
+        if arguments.data is not None and not (arguments.data / "realpairs").is_dir():
+            raise ValueError(f"--data: no folder realpairs in {arguments.data}")
         if changed := steps.changed_files():
             raise ValueError("the tree is not clean: " + ", ".join(changed))
         if digest_of_package(Path(caransac.__file__).parent) != digest_of_package(machine.CLONE / "src" / "caransac"):
