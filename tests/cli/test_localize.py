@@ -178,7 +178,7 @@ def test_errors_are_named(scene, capsys, tmp_path):
         ([str(tmp_path), query, "--database", str(folder / "database.db")], "not a COLMAP model"),
         ([str(folder / "sparse"), query, "--database", query], "not a COLMAP database"),
         ([str(folder / "sparse"), str(folder / "none.png")], "no such image"),
-        ([str(folder / "sparse"), query, "--out", str(tmp_path / "notes.txt")], "something else"),
+        ([str(folder / "sparse"), query, "--out", str(tmp_path / "notes.txt")], "other data"),
         ([str(folder / "sparse"), query, query, "--html", "a.html"], "--html"),
     ):
         assert main(["localize", *arguments]) == 2
