@@ -141,7 +141,7 @@ def test_every_layer_of_the_paper_that_keeps_its_width_has_a_skip_connection(rng
 
 
 @pytest.mark.parametrize(("name", "value"), [("lifted", 0.5), ("lifted", -1), ("lifted", 1), ("every_skip", 2)])
-def test_a_layout_that_cannot_be_is_refused(rng, name, value):
+def test_an_impossible_layout_is_refused(rng, name, value):
     weights = {**paper_network(rng, 8).weights, f"layout.{name}": np.array(value, np.float32)}
     with pytest.raises(ValueError, match="layout"):
         StateNetwork(weights).try_out()
@@ -199,9 +199,18 @@ def test_a_point_without_a_model_is_updated_only_from_its_own_state(rng, network
         assert np.array_equal(one[5], other[5])
 
 
-def test_no_consensus_at_all_is_no_division_by_zero(rng, network):
+def test_a_zero_consensus_causes_no_division_by_zero(rng, network):
     state, probabilities = network.update(rng.normal(size=(10, 12)), np.zeros((4, 10)))
     assert np.isfinite(state).all() and np.isfinite(probabilities).all()
+
+
+@pytest.mark.parametrize("log_odds", [-16.0, 16.0])
+def test_rounding_keeps_probabilities_between_zero_and_one(rng, log_odds):
+    """A negative probability would give NaN as a weight of the refinement."""
+    weights = load_network("default").weights
+    network = StateNetwork({**weights, "decoder.2.bias": np.full(1, log_odds, np.float32)})
+    probabilities = network.first(rng.normal(size=(10_000, NUM_FEATURES)).astype(np.float32))[1]
+    assert probabilities.min() >= 0 and probabilities.max() <= 1
 
 
 def test_the_shipped_weights_fit_the_side_information():

@@ -49,8 +49,10 @@ void write_states(float* states, const Layers& decoder, const Rows& rows, float*
     to_columns(states, width, rows.count, columns);
     const float* log_odds = apply_to_columns(columns, rows.count, decoder, hidden);
     float probabilities[kBlock];
-    for (int r = 0; r < rows.count; r += kFloats)  // 1 / (1 + exp(-x))
-        store(probabilities + r, 0.5f + 0.5f * hyperbolic_tangent(0.5f * load(log_odds + r)));
+    for (int r = 0; r < rows.count; r += kFloats) {  // 1 / (1 + exp(-x)), clamped because of rounding
+        const Floats p = 0.5f + 0.5f * hyperbolic_tangent(0.5f * load(log_odds + r));
+        store(probabilities + r, smaller(broadcast(1.0f), larger(broadcast(0.0f), p)));
+    }
     for (int r = 0; r < rows.count; ++r) out.probabilities[rows.numbers[r]] = probabilities[r];
 }
 
