@@ -313,7 +313,7 @@ def test_a_side_that_no_image_has_is_refused_by_name(name, value):
             make()
 
 
-def test_whole_sides_of_any_type_and_unknown_ones_are_taken():
+def test_integer_sides_of_any_type_and_unknown_sides_are_accepted():
     for side in (640, 640.0, np.float32(640), np.uint16(640)):
         camera = Camera("SIMPLE_PINHOLE", EXAMPLES["SIMPLE_PINHOLE"], side, 480)
         assert (camera.width, type(camera.width)) == (640, int)

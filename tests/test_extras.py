@@ -18,7 +18,7 @@ LAB_EXTRAS = PROJECTS["caransac-lab"]["optional-dependencies"]
 
 
 def expand(requirements):
-    """Yield requirements, and instead of extras of caransac, their requirements."""
+    """Yield requirements. Extras of caransac are replaced by their own requirements."""
     for requirement in requirements:
         inner = re.match(r"caransac\[(.*)\]", requirement)
         yield from (each for name in inner[1].split(",") for each in expand(EXTRAS[name])) if inner else (requirement,)

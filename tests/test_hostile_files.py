@@ -122,7 +122,7 @@ READERS = {
 # HDF5 stores strings in a heap, and it may loop forever if this heap is damaged. Files with strings are therefore
 # damaged only in other tests.
 @pytest.mark.parametrize("name", [name for name in READERS if name not in ("matches.h5", "posebench.h5")])
-def test_files_with_other_bytes(valid, tmp_path, rng, name):
+def test_files_with_changed_bytes(valid, tmp_path, rng, name):
     data, refused = (valid / name).read_bytes(), 0
     for _ in range(COUNT):
         (tmp_path / name).write_bytes(change_bytes(data, rng))
@@ -142,7 +142,7 @@ def test_files_with_other_bytes(valid, tmp_path, rng, name):
         ("collection.db", change_database),
     ],
 )
-def test_files_with_other_content(valid, tmp_path, rng, name, change):
+def test_files_with_changed_content(valid, tmp_path, rng, name, change):
     for _ in range(COUNT):
         change(shutil.copyfile(valid / name, tmp_path / name), rng)
         refuses(READERS[name], tmp_path / name)
@@ -159,7 +159,7 @@ def test_files_of_hloc_with_other_content(tmp_path, rng, name):
         refuses(read_hloc, made)
 
 
-def test_texts_with_other_words(valid, tmp_path, rng):
+def test_texts_with_changed_words(valid, tmp_path, rng):
     listed = write_pair_list(tmp_path, [PAIR])
     texts = {
         "matches.txt": (read_matches, (valid / "matches.txt").read_text()),
@@ -240,7 +240,7 @@ def test_reports_with_other_content_are_replaced(tmp_path, rng):
         write_pair_reports(path, [report])
 
 
-def test_settings_that_are_no_settings(rng):
+def test_invalid_settings(rng):
     text = describe_settings(VerificationOptions())
     for _ in range(COUNT):
         describe_kept({change_text(text, rng): 1, "[" * 100_000: 2}, text)

@@ -160,7 +160,7 @@ def test_a_public_name_is_searched_for_once():
     assert done.stdout.split() == ["True"]
 
 
-def test_modules_of_the_estimation_need_no_import_of_their_own():
+def test_estimation_modules_need_no_separate_import():
     program = "import caransac; print(caransac.geometry.__name__, hasattr(caransac, 'nothing'))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["caransac.geometry", "False"]

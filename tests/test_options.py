@@ -93,7 +93,7 @@ def test_weights_may_be_a_path():
     ("theirs", "ours"),
     [("threshold", "max_error_px"), ("max_iterations", "rounds"), ("confidence", "success_probability")],
 )
-def test_names_of_other_libraries_are_answered_with_ours(theirs, ours):
+def test_names_of_other_libraries_get_suggestions(theirs, ours):
     with pytest.raises(ValueError, match=f"unknown option '{theirs}'; did you mean '{ours}'"):
         Options(**{theirs: 1})
 

@@ -34,7 +34,7 @@ def estimator_type(monkeypatch):
     recipe = re.search(r"## glue-factory\n.*?```python\n(.*?)```", GUIDE, re.DOTALL)[1]
     scope = {"__name__": f"{GLUE_FACTORY}.caransac", "__package__": GLUE_FACTORY}
     exec(recipe, scope)
-    (found,) = [  # selected like in glue-factory's load_estimator
+    (found,) = [  # selected as in glue-factory's load_estimator
         each
         for each in scope.values()
         if isinstance(each, type) and issubclass(each, BaseEstimator) and each.__module__ == scope["__name__"]
@@ -106,21 +106,21 @@ def pair(monkeypatch):
     return pair
 
 
-def test_what_light_glue_returns(pair):
+def test_output_of_light_glue(pair):
     done = run_recipe("LightGlue's dictionaries", IMAGES=("a.jpg", "b.jpg"), K=pair.camera1.K)
     assert done["matches"].image_size1 == (1024, 768)
     assert np.allclose(np.sort(done["matches"].points1, axis=0), np.sort(pair.points1, axis=0))
     assert is_right(done["result"], pair)
 
 
-def test_what_dense_matchers_return(pair):
+def test_output_of_dense_matchers(pair):
     image = np.zeros((768, 1024, 3), np.uint8)
     found = run_recipe("Dense warps", IMAGES=("a.jpg", "b.jpg"), image1=image, image2=image)
     assert len(found["matches"].points1) == 5000
     assert is_right(found["result"], pair, 3)
 
 
-def test_what_kornia_returns():
+def test_output_of_kornia():
     """Frames and ratios of SIFT. The second image is the first one, shifted."""
     pytest.importorskip("kornia")
     rng = np.random.default_rng(2)

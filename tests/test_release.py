@@ -114,7 +114,7 @@ def test_the_documentation_is_where_the_workflow_puts_it():
     assert upload["with"]["path"] == yaml.safe_load((ROOT / "mkdocs.yml").read_text())["site_dir"]
 
 
-def test_what_is_compiled_in_has_its_licence_and_its_place_in_the_inventory():
+def test_compiled_libraries_have_a_licence_and_an_inventory_entry():
     inventory = json.loads((ROOT / "cmake" / "sbom.cdx.json.in").read_text())
     assert {part["name"]: part["licenses"][0]["license"]["id"] for part in inventory["components"]} == EMBEDDED
     assert {path.stem for path in (ROOT / "LICENSES").glob("*.txt")} == set(EMBEDDED)
@@ -145,7 +145,7 @@ def test_requirements_of_releases_are_pinned_with_hashes(name):
         assert re.match(r"[\w.-]+==[\w.]+ .*--hash=sha256:[0-9a-f]{64}", line), line
 
 
-def test_what_builds_the_package_is_pinned():
+def test_build_requirements_are_pinned():
     pinned = {line.split("==")[0] for line in pins("build.txt")}
     required = {re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["build-system"]["requires"]}
     assert required | {"cmake", "ninja"} <= pinned
@@ -214,7 +214,7 @@ def test_without_a_compiler_the_message_names_the_remedy(tmp_path):
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_the_package_is_compiled_once_for_demo_tests_and_docs(tmp_path):
-    """Replaces pip and other tools by recorded calls, so that only the decisions of make are tested."""
+    """Recorded calls replace pip and other tools, so that only the decisions of make are tested."""
     for name in ("Makefile", "pyproject.toml", "CMakeLists.txt", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
     for name in ("lab/pyproject.toml", "requirements/build.txt", "src/caransac/camera.py", "src/native/camera.h"):

@@ -116,7 +116,7 @@ def test_a_dict_is_short_unless_it_is_full(results):
     assert "points1" not in found.to_dict(full=True)["epipolar"], "shared parts are written once"
 
 
-def test_fields_that_are_yet_to_come_need_no_code():
+def test_future_fields_need_no_code():
     class Rival(NamedTuple):
         R: Array
         support: float
@@ -273,7 +273,7 @@ def test_corrections_meet_the_pose_to_first_order(rng):
     assert np.isnan(depths(R, t, [[0.1, 0.2]], [[0.1, 0.2]])).all(), "parallel rays"
 
 
-def test_points_go_to_other_programs(results, tmp_path):
+def test_points_can_be_exported(results, tmp_path):
     points = results["pose"].points3d
     colours = np.tile(np.array([[255, 128, 0]], np.uint8), (len(points), 1))
     write_ply(tmp_path / "p.ply", points, colours)
@@ -340,7 +340,7 @@ def test_a_failed_assessment_is_tried_again():
 
 
 def test_a_thread_that_comes_late_to_the_assessment_gets_the_same():
-    """Another thread assessed the result after this thread had missed the confidence."""
+    """This thread found no confidence, and another thread has assessed the result since then."""
     result = deferred([])
     assert result.confidence == 0.7
     assert result.__getattr__("confidence") == 0.7

@@ -55,7 +55,7 @@ def test_an_error_cancels_waiting_calls():
     assert max(begun) < 3 + 2 * LOOK_AHEAD
 
 
-def test_what_is_done_first_comes_first():
+def test_finished_calls_come_in_the_order_of_their_ends():
     go = threading.Event()
 
     def wait_for_the_others(number):
@@ -106,7 +106,7 @@ def test_leaving_the_loop_cancels_waiting_calls():
 @pytest.mark.slow
 def test_the_call_that_brings_a_worker_down_is_known():
     with ProcessPool(2) as pool:
-        # Os.kill with a wrong argument fails in the worker.
+        # A call with a wrong argument fails in the worker.
         calls = submit_all(pool, os.kill, [(os.getpid(), 0)], look_ahead=2)
         with pytest.raises(TypeError):
             next(calls)[1].result()

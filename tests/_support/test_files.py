@@ -26,7 +26,7 @@ from caransac._support.files import (
 from caransac._support.untrusted import open_npz, read_text
 
 
-def test_a_file_appears_whole_and_replaces_the_old_one(tmp_path):
+def test_a_file_appears_complete_and_replaces_the_old_one(tmp_path):
     path = tmp_path / "made" / "for.txt"
     for text in ("first", "second"):
         with replacing(path) as temporary:
@@ -226,7 +226,7 @@ def test_the_next_run_removes_only_files_of_killed_runs(tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted([path, *others])
 
 
-def test_checking_leaves_nothing(tmp_path):
+def test_checking_leaves_no_file(tmp_path):
     check_writable(tmp_path / "made" / "file.txt")
     assert list((tmp_path / "made").iterdir()) == []
 
@@ -309,7 +309,7 @@ def test_a_full_disk_raises_and_keeps_the_old_h5_file(tmp_path):
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 @pytest.mark.parametrize("call", ["write", "truncate"])
-def test_an_h5_file_is_closed_whatever_happens_while_it_is_written(tmp_path, monkeypatch, error, call):
+def test_an_h5_file_is_closed_after_an_error_too(tmp_path, monkeypatch, error, call):
     class Failing(io.FileIO):
         def write(self, data):
             return self.fail_or("write", data)

@@ -37,7 +37,7 @@ def pool():
         yield pool
 
 
-def test_calls_run_in_other_processes_that_were_prepared(pool):
+def test_calls_run_in_prepared_worker_processes(pool):
     naps = [pool.submit(nap_and_tell, 0.5) for _ in range(2)]
     assert len({os.getpid(), *(nap.result() for nap in naps)}) == 3
     assert pool.submit(os.getenv, "REMEMBERED").result() == "this"
@@ -55,7 +55,7 @@ def test_errors_come_back_with_the_traceback_of_the_worker(pool):
         pool.submit(fail, StubbornError, "one", "two").result()
 
 
-def test_what_cannot_be_sent_is_an_error(pool):
+def test_data_that_cannot_be_sent_are_an_error(pool):
     with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
         pool.submit(lambda: 1).result()
     with pytest.raises(TypeError, match="cannot pickle"):
@@ -77,7 +77,7 @@ def test_a_death_costs_one_call():
 def test_a_worker_that_stays_stopped_is_replaced(monkeypatch):
     monkeypatch.setattr(processes, "STOPPED_S", 0.3)
     monkeypatch.setattr(processes, "WATCH_S", 0.05)
-    for work in (abs, len):  # a call that is sent, and a call whose data do not fit into a pipe
+    for work in (abs, len):  # small data, and data that do not fit into a pipe
         with ProcessPool(1) as pool:
             os.kill(pid := pool.submit(os.getpid).result(), signal.SIGSTOP)
             with pytest.raises(WorkerDiedError, match=r"a worker process was stopped for 0\.3 s, and was killed"):

@@ -50,7 +50,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then(clock, capsys):
     ]
 
 
-def test_figures_stand_on_a_line_of_their_own(clock, capsys):
+def test_figures_have_their_own_line(clock, capsys):
     run(clock, 1, total=1, figures="loss 0.3")
     assert capsys.readouterr().err == "verify: 1/1 in 0:00:01, 1/s\n  loss 0.3\n"
 
@@ -93,7 +93,7 @@ def test_nothing_done_needs_no_line(total, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_closed_stderr_is_no_reason_to_write_to_stdout(clock, capsys, monkeypatch):
+def test_nothing_goes_to_stdout_if_stderr_is_closed(clock, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     run(clock, 20, total=20)
     assert capsys.readouterr().out == ""

@@ -60,7 +60,7 @@ def test_depth_without_cameras_gives_a_fundamental_matrix():
     assert all(result.R is None for result in results)
 
 
-def test_a_plane_gives_a_homography_or_the_only_pose_that_it_has():
+def test_a_plane_gives_a_homography_or_its_only_pose():
     known, unknown = kinds_of("plane", cameras=True), kinds_of("plane")
     assert share(known, "homography", "pose") == 1
     assert share(unknown, "homography") >= 0.8
@@ -168,7 +168,7 @@ def test_wrong_arguments_are_named():
         caransac.estimate(points, points, scores=np.zeros(10))
 
 
-def test_results_introduce_themselves():
+def test_results_describe_themselves():
     pair = pair_of("depth")
     result = caransac.estimate(pair.points1, pair.points2, CAMERA, CAMERA)
     assert repr(result).startswith("GeometryResult(pose, success")

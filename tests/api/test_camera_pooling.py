@@ -65,7 +65,7 @@ def test_pairs_around_an_object_determine_the_focal_length(focal):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["forward", "planar"])
 @pytest.mark.parametrize("noise_px", [0.3, 1.0])
-def test_collections_that_do_not_show_it_are_unknown(kind, noise_px):
+def test_collections_that_do_not_determine_the_focal_length_have_none(kind, noise_px):
     found = estimate_camera(collection(kind, 14, noise_px=noise_px), SIZE)
     assert (found.known, found.focal_px, found.deviation) == (False, None, None)
     assert found.reason in ("too_few_informative", "disagreement")

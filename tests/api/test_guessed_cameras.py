@@ -42,7 +42,7 @@ def epipole_error(F: Array, truth: Array) -> float:
     return float(np.degrees(np.arccos(min(cosine, 1.0))))
 
 
-def test_a_plane_is_no_trap_for_guessed_cameras() -> None:
+def test_a_plane_does_not_mislead_guessed_cameras() -> None:
     """With 10 matches off a plane of 200, cameras determine the epipole; otherwise many matrices fit the plane."""
     errors = {"guessed": [], "plain": []}
     for seed in range(12):
@@ -55,7 +55,7 @@ def test_a_plane_is_no_trap_for_guessed_cameras() -> None:
     assert np.mean(np.array(errors["guessed"]) > 5) < np.mean(np.array(errors["plain"]) > 5)
 
 
-def test_impossible_cameras_are_given_up() -> None:
+def test_impossible_cameras_are_dropped() -> None:
     """Pixels are sheared and six times as wide as high, so only an unconstrained matrix fits."""
     shear = np.array([[6.0, 0.0], [3.0, 1.0]])
     points1, points2, _ = two_views(3, off_plane=300, on_plane=0)
@@ -94,7 +94,7 @@ def test_boxes_are_joined_if_images_may_have_one_size() -> None:
     assert high1.max() < 1001
 
 
-def test_no_extent_is_no_camera() -> None:
+def test_points_without_extent_have_no_camera() -> None:
     """If all matches are at one point, the estimate fails without a division by zero."""
     places = np.full((40, 2), 7.0)
     assert not estimate_fundamental(places, places).success

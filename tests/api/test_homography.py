@@ -57,7 +57,7 @@ def test_swapping_the_images_inverts_the_homography():
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_too_few_points_are_no_homography(n):
+def test_too_few_points_have_no_homography(n):
     points = np.random.default_rng(0).uniform(0, 1000, (n, 2))
     result = caransac.estimate_homography(points, points)
     assert not result.success
@@ -65,7 +65,7 @@ def test_too_few_points_are_no_homography(n):
     assert result.stop_reason == "too_few_points"
 
 
-def test_points_on_a_line_are_no_homography():
+def test_points_on_a_line_have_no_homography():
     x = np.linspace(0, 1000, 50)
     points = np.stack([x, 2 * x], axis=1)
     result = caransac.estimate_homography(points, points + 3)

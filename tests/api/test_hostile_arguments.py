@@ -317,7 +317,7 @@ def test_cameras_for_normalised_or_centred_points_are_accepted():
 
 
 @pytest.mark.parametrize("what", ["SIFT distances", "Hamming distances", "distances of unit vectors", "similarities"])
-def test_what_is_no_ratio_raises(rng, what):
+def test_values_that_are_not_ratios_raise(rng, what):
     pair = make_pair(200, outlier_ratio=0.3, seed=5)
     scores = {
         "SIFT distances": rng.uniform(40, 400, 200),

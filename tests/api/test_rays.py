@@ -17,7 +17,7 @@ from caransac.robust.problems.rays import project_rays, rays_at
 
 
 def scene(seed, count=500, outlier_ratio=0.4, noise_deg=0.05, view_deg=180.0):
-    """Create rays within an angle of the axes, some of them wrong. Return rays1, rays2, R, t, inliers."""
+    """Create rays to points all around, some of them wrong. Return rays1, rays2, R, t, inliers."""
     rng = np.random.default_rng(seed)
     R = rotation_from_vector(rng.normal(0, 0.6 * view_deg / 180, 3))
     t = rng.normal(0, 1, 3)
@@ -47,7 +47,7 @@ def test_poses_of_cameras_that_see_all_around(view_deg):
 
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
-def test_what_is_not_assessed_has_no_confidence(method):
+def test_rays_have_no_confidence(method):
     """Rays have no assessment of degeneracy, cameras and lenses, so a confidence would be too high."""
     result = estimate_relative_pose_from_rays(*scene(0)[:2], options=Options(method=method))
     assert result.success and result.confidence is None

@@ -1,4 +1,4 @@
-"""Decide whether one camera took both images if the caller does not specify it."""
+"""The decision whether one camera took both images, if the caller does not specify it."""
 
 from dataclasses import replace
 

@@ -134,7 +134,7 @@ def test_a_value_of_a_wrong_type_is_refused_by_name(tmp_path, call, name, values
             call(**arguments)
 
 
-def test_what_the_calls_are_tried_with_is_right_otherwise(tmp_path):
+def test_the_other_arguments_of_the_calls_are_valid(tmp_path):
     matches.write_matches(tmp_path / "m.h5", Matches(*POINTS))
     missing = {
         matches.write_matches: {"matches": Matches(*POINTS)},

@@ -142,7 +142,7 @@ def test_a_known_camera_does_not_make_up_for_an_unknown_size(tmp_path, made, cap
 
 
 @pytest.mark.slow
-def test_a_fundamental_matrix_can_be_asked_for(photos, capsys):
+def test_a_fundamental_matrix_can_be_requested(photos, capsys):
     paths, pair = photos
     code, answer, err = run_json(capsys, *paths, *FEW, "--fundamental")
     assert (code, answer["type"], answer["command"]["note"], err) == (0, "FundamentalResult", None, "")

@@ -55,7 +55,7 @@ def test_help_shows_no_escapes(command, capsys):
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_gone_is_no_error():
+def test_a_closed_pipe_is_not_an_error():
     with subprocess.Popen(
         [sys.executable, "-m", "caransac", "completion", "fish"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -40,7 +40,7 @@ def test_bash_completes_commands_options_and_values(capsys):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_knows_every_option(capsys, shell):
+def test_every_shell_completes_every_option(capsys, shell):
     text = script(capsys, shell)
     for name in COMMANDS:
         with pytest.raises(SystemExit):

@@ -25,7 +25,7 @@ def test_view_writes_and_opens(tmp_path, saved, capsys, monkeypatch):
     assert "no browser" in capsys.readouterr().err
 
 
-def test_view_prints_what_pose_prints(tmp_path, saved, capsys):
+def test_view_prints_the_same_as_pose(tmp_path, saved, capsys):
     out = ["--out", str(tmp_path / "r.html"), "--no-open"]
     assert main(["pose", "--matches", saved[0]]) == 0
     expected = capsys.readouterr().out.splitlines()

@@ -240,7 +240,7 @@ def test_pycolmap_without_a_homography(module):
     assert module.estimate_homography_matrix(SAME, SAME) is None
 
 
-def test_probabilities_and_confidence_come_with_it():
+def test_probabilities_and_confidence_are_returned():
     found = pycolmap_drop_in.estimate_homography_matrix(*POINTS, {"max_error": 2.0, "random_seed": 3})
     expected = caransac.estimate_homography(*POINTS, options=Options(max_error_px=2.0, seed=3))
     assert np.array_equal(found["H"], expected.H)

@@ -61,7 +61,7 @@ CALLS = {
 
 @pytest.mark.parametrize("value", HOSTILE, ids=["huge", "negative", "too long to print", "long double", "array"])
 @pytest.mark.parametrize("call", CALLS)
-def test_settings_that_are_no_sensible_numbers_are_named(call, value):
+def test_invalid_numbers_in_settings_are_named(call, value):
     if "pycolmap" in call:
         pytest.importorskip("pycolmap")
     estimate, names = CALLS[call]

@@ -169,7 +169,7 @@ def test_a_script_of_pycolmap(module, tmp_path):
 
 
 @drop_ins
-def test_every_other_name_is_the_originals(drop_in):
+def test_other_names_come_from_the_original(drop_in):
     original, replaced, _ = REPLACED[drop_in]
     others = {name for name in dir(original) if not name.startswith("__")} - replaced
     assert len(others) > 30

@@ -150,7 +150,7 @@ def test_scores_compare_in_the_same_way():
     assert found["model_score"] == pytest.approx(theirs["model_score"] * PAIR.camera1.fx**2, rel=0.02)
 
 
-def test_probabilities_and_confidence_come_with_it():
+def test_probabilities_and_confidence_are_returned():
     _, info = ours.estimate_relative_pose(*POINTS, CAMERA, CAMERA, scores=PAIR.scores, score_kind="ratio")
     assert info["probabilities"][PAIR.inliers].mean() > 0.8 > 0.2 > info["probabilities"][~PAIR.inliers].mean()
     assert info["confidence"] > 0.9

@@ -121,7 +121,7 @@ def test_hopeless_pairs_are_degenerate(module, name):
 
 @both
 @pytest.mark.parametrize(("setting", "value"), [("min_num_inliers", 390), ("min_inlier_ratio", 0.9)])
-def test_what_counts_as_degenerate_can_be_set(module, setting, value):
+def test_the_limit_of_degenerate_geometries_can_be_set(module, setting, value):
     options = pycolmap.TwoViewGeometryOptions(**{setting: value})
     for settings in (options, {setting: value}):
         geometry = module.estimate_two_view_geometry(KNOWN, PAIR.points1, KNOWN, PAIR.points2, ROWS, settings)

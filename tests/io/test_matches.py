@@ -31,7 +31,7 @@ def assert_equal(a, b, rtol=0.0):
 
 @pytest.mark.parametrize("suffix", ["npz", "txt", "h5"])
 @pytest.mark.parametrize("changes", [{}, {"score_kind": "confidence"}, {"scores": None}], ids=str)
-def test_what_is_written_is_read(tmp_path, rng, suffix, changes):
+def test_files_are_read_as_written(tmp_path, rng, suffix, changes):
     matches = make(rng, **changes, camera1=CAMERAS[0], camera2=CAMERAS[1])
     path = write_matches(tmp_path / "new" / f"m.{suffix}", matches)
     read = read_matches(path)
@@ -80,12 +80,12 @@ def test_matches_with_sizes_are_a_pair_to_estimate():
 
 
 @pytest.mark.parametrize("suffix", ["npz", "txt", "h5"])
-def test_no_matches_are_matches_too(tmp_path, suffix):
+def test_empty_matches_are_valid(tmp_path, suffix):
     path = write_matches(tmp_path / f"m.{suffix}", Matches(np.empty((0, 2)), np.empty((0, 2))))
     assert read_matches(path).points1.shape == (0, 2)
 
 
-def test_any_real_dtype_and_strides_are_taken(rng):
+def test_any_real_dtype_and_strides_are_accepted(rng):
     table = rng.uniform(0, 100, (5, 8)).astype(np.float32)
     matches = Matches(table[:, ::4], table[:, 1::4], [1, 2, 3, 4, 5])
     assert matches.points1.dtype == matches.points2.dtype == matches.scores.dtype == np.float64
@@ -183,7 +183,7 @@ def test_broken_archives_are_named(tmp_path, suffix, content):
         read_matches(path)
 
 
-def test_a_lone_array_is_no_archive(tmp_path):
+def test_a_single_array_is_not_an_archive(tmp_path):
     path = tmp_path / "m.npz"
     with path.open("wb") as file:
         np.save(file, np.zeros((9, 4)))

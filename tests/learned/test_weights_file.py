@@ -88,7 +88,7 @@ def test_confidences_that_would_be_nan_or_fail_are_refused(path, part, value, me
 
 
 @pytest.mark.parametrize("kind", ["c8", "?", "M8[s]", "S4", "V4"])
-def test_arrays_of_other_than_numbers_are_refused(path, kind):
+def test_arrays_without_numbers_are_refused(path, kind):
     save_arrays(path, read_weights("default") | {"alpha": np.zeros((), kind)})
     with pytest.raises(ValueError, match="alpha must contain real numbers"):
         load_network(path)

@@ -95,7 +95,7 @@ def test_a_million_samples_give_the_true_pose(rng):
 
 @pytest.mark.slow
 def test_three_points_agree_with_poselib_and_opencv(rng):
-    """Compares 20,000 samples, or the number in CARANSAC_SAMPLES; a million take two minutes."""
+    """The test compares 20,000 samples, or the number in CARANSAC_SAMPLES; a million take two minutes."""
     poselib, cv2 = pytest.importorskip("poselib"), pytest.importorskip("cv2")
     count = int(os.environ.get("CARANSAC_SAMPLES", "20000"))
     rays, points, _ = random_samples(rng, count)

@@ -26,7 +26,7 @@ def test_packed_points_do_not_change_with_the_arrays(rng):
     assert np.array_equal(packed.points1, before)
 
 
-def test_a_subset_is_in_the_order_asked_for(rng):
+def test_a_subset_has_the_requested_order(rng):
     points1, points2 = rng.normal(size=(2, 40, 2))
     index = np.array([5, 3, 3, 39], np.int32)
     chosen = kernels.pack(points1, points2).subset(index)
@@ -40,7 +40,7 @@ def test_a_subset_is_in_the_order_asked_for(rng):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("image", [1, 2])
 @pytest.mark.parametrize("place", [(0, 0), (16, 1)])
-def test_what_is_not_finite_is_refused(rng, bad, image, place):
+def test_points_that_are_not_finite_are_refused(rng, bad, image, place):
     points = rng.normal(size=(2, 17, 2))
     points[(image - 1, *place)] = bad
     with pytest.raises(ValueError, match=f"points{image} must be finite"):

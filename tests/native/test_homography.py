@@ -55,13 +55,13 @@ def test_four_points_give_the_true_homography(rng):
         [[0, 0], [0, 0], [1, 0], [0, 1]],  # one point twice
     ],
 )
-def test_degenerate_samples_give_none(sample):
+def test_degenerate_samples_give_no_homography(sample):
     x1 = np.array([sample], float)
     models, _ = solve(kernels.four_point, x1, x1 + 0.1)
     assert len(models) == 0
 
 
-def test_a_sample_whose_orientation_no_view_of_a_plane_has_gives_none():
+def test_a_sample_with_an_impossible_orientation_has_no_homography():
     square = np.array([[[0.0, 0], [1, 0], [1, 1], [0, 1]]])
     crossed = square[:, [0, 1, 3, 2]]  # a quadrilateral that crosses itself
     assert len(solve(kernels.four_point, square, crossed)[0]) == 0

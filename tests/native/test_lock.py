@@ -121,7 +121,7 @@ def ticks_during(call):
     return ticks
 
 
-def test_other_threads_run_meanwhile(calls):
+def test_other_threads_run_during_a_call(calls):
     for name, call in calls.items():
         assert ticks_during(call) >= TICKS, name
 

@@ -47,7 +47,7 @@ def test_networks_match_numpy(rng, rows):
 
 @pytest.mark.parametrize("rows", [1, 47, 48, 200])
 @pytest.mark.parametrize("residual", [False, True])
-def test_inputs_stand_side_by_side_wherever_they_are_in_memory(rng, rows, residual):
+def test_inputs_may_have_any_strides(rng, rows, residual):
     parts = [floats(rng, 3, rows).T, floats(rng, rows, 24)[:, 5:21], floats(rng, 2 * rows, 1)[::-2]]
     layer = (floats(rng, 20, 20), floats(rng, 20), Activation.LEAKY_RELU, residual)
     expected = by_numpy(np.concatenate(parts, axis=1), [layer])

@@ -7,7 +7,7 @@ from caransac import kernels
 from caransac.geometry import cross_matrix, homogeneous, rotation_from_vector
 
 
-def test_the_poses_of_a_homography_are_those_it_was_made_of(rng):
+def test_a_homography_gives_back_its_pose(rng):
     for _ in range(100):
         R, t = rotation_from_vector(0.3 * rng.normal(size=3)), 0.4 * rng.normal(size=3)
         normal = np.array([*(0.4 * rng.normal(size=2)), 1.0])
@@ -31,6 +31,6 @@ def test_a_rotation_has_no_poses_to_choose_from():
 
 
 @pytest.mark.parametrize("H", [np.zeros((3, 3)), np.full((3, 3), np.nan), np.full((3, 3), 1e300), np.diag([1.0, 0, 0])])
-def test_what_is_no_homography_has_none(H):
+def test_invalid_homographies_have_no_poses(H):
     points = kernels.pack(np.zeros((4, 2)), np.zeros((4, 2)))
     assert len(kernels.plane_poses(H, points)) == 0

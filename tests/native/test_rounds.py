@@ -72,7 +72,7 @@ def test_distinct_models_come_by_their_weighted_consensus(scene, rng, kind, coun
 
 
 def test_matches_of_no_weight_do_not_rank_models(scene):
-    """A model that only such matches support comes last."""
+    """A model that has only matches of weight zero comes last."""
     points, poses = scene
     everything = kernels.Regions(points, np.ones(300, np.float32), 7.0)
     best = POSES.most_distinct(poses, points, 3e-3, everything, 1, SAME)

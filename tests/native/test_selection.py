@@ -19,7 +19,7 @@ def test_of_equal_ones_the_first_are_chosen():
     assert kernels.most_likely(np.ones(9, np.float32), 4).tolist() == [0, 1, 2, 3]
 
 
-def test_what_is_no_number_is_chosen_last():
+def test_nan_is_chosen_last():
     probabilities = np.array([np.nan, 0.1, np.nan, 0.2, -np.inf], np.float32)
     assert kernels.most_likely(probabilities, 2).tolist() == [1, 3]
     assert len(kernels.most_likely(np.full(9, np.nan, np.float32), 4)) == 4
@@ -38,7 +38,7 @@ def test_inner_products_match_numpy(rng, num_points):
 
 
 @pytest.mark.parametrize("num_points", [3, 200, 1001])
-def test_widths_are_medians_across_in_those_along(rng, num_points):
+def test_widths_are_ratios_of_medians_across_and_along(rng, num_points):
     along, across = rng.uniform(-1, 1, (2, num_points)) * [[1.0], [0.1]]
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     region = np.stack([along, across], axis=1) @ turn.T + 5
@@ -51,7 +51,7 @@ def test_widths_are_medians_across_in_those_along(rng, num_points):
     assert narrow < wide or num_points == 3
 
 
-def test_widths_of_hardly_any_points_are_numbers():
+def test_widths_of_few_points_are_finite():
     for count in (0, 1, 2):
         assert kernels.widths(kernels.pack(np.ones((count, 2)), np.ones((count, 2))), 256) == (0.0, 0.0)
     with pytest.raises(ValueError, match="most must be positive"):

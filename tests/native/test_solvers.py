@@ -29,7 +29,7 @@ def test_the_true_matrix_is_among_the_solutions(rng, size):
 
 
 def special_problems(rng, kind, count, size):
-    """Create special motions and scenes that are common in practice but never random."""
+    """Create special motions and scenes, which occur in practice but not in random data."""
     X = np.concatenate([rng.uniform(-2, 2, (count, size, 2)), rng.uniform(3, 9, (count, size, 1))], axis=2)
     R, t = np.tile(np.eye(3), (count, 1, 1)), np.tile([1.0, 0, 0], (count, 1))
     if kind == "upside down":

@@ -32,7 +32,7 @@ def test_a_pose_is_one_line():
     assert len(repr(result.trace)) < 600
 
 
-def test_other_results_are_one_line_too():
+def test_other_results_have_one_line_too():
     fundamental = caransac.estimate_fundamental(*POINTS)
     assert re.fullmatch(
         r"FundamentalResult\(success, \d+ of 1000 inliers, confidence [01]\.\d\d, \d+\.\d ms\)", repr(fundamental)
@@ -47,7 +47,7 @@ def test_other_results_are_one_line_too():
 
 
 class Texts(HTMLParser):
-    """Collects all texts of a page, and its images."""
+    """A parser that collects all texts of a page, and its images."""
 
     def __init__(self, page):
         super().__init__()

@@ -32,7 +32,7 @@ def test_every_part_of_the_image_has_its_most_probable_matches(many):
         assert np.array_equal(np.sort(probabilities[chosen[cells[chosen] == cell]]), best)
 
 
-def test_few_matches_are_all_there_and_points_may_lie_outside():
+def test_few_matches_are_all_drawn_and_points_may_be_outside():
     points, probabilities = np.array([[-5.0, 3], [900, 700], [3, 3]]), np.array([0.5, 1.0, 0.0])
     assert spread_matches(points, probabilities, SIZE, 200).tolist() == [2, 0, 1]
     assert spread_matches(points, probabilities, SIZE, 2).tolist() == [0, 1]

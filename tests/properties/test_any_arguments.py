@@ -75,7 +75,7 @@ def check_result(result, count):
 
 
 @given(points=any_points(), camera=CAMERAS)
-def test_points_in_space_of_any_place_are_answered(points, camera):
+def test_points_in_space_at_any_position_give_a_result(points, camera):
     points2d, others = points
     points3d = np.column_stack([others, others[:, :1] + 1])
     for each in (CAMERA, UNKNOWN, camera):
@@ -90,7 +90,7 @@ def test_points_in_space_of_any_place_are_answered(points, camera):
 
 
 @given(points=any_points())
-def test_rays_of_any_kind_are_answered_or_refused(points):
+def test_rays_of_any_kind_give_a_result_or_are_refused(points):
     rays = [np.column_stack([each, np.ones(len(each))]) for each in points]
     try:
         result = caransac.estimate_relative_pose_from_rays(*rays, options=QUICK)
@@ -110,7 +110,7 @@ SINGULAR = (
 @pytest.mark.parametrize("name", ESTIMATES)
 @given(points=any_points())
 @example(points=SINGULAR)
-def test_points_of_any_place_are_answered(name, points):
+def test_points_at_any_position_give_a_result(name, points):
     try:
         result = ESTIMATES[name](*points, options=QUICK)
     except ValueError as error:
@@ -123,7 +123,7 @@ def test_points_of_any_place_are_answered(name, points):
 
 @pytest.mark.parametrize("name", ESTIMATES)
 @given(points1=ANYTHING, points2=ANYTHING, scores=ANYTHING, kind=st.one_of(JUNK, st.sampled_from(["ratio"])))
-def test_arrays_of_any_kind_are_answered_or_refused(name, points1, points2, scores, kind):
+def test_arrays_of_any_kind_give_a_result_or_are_refused(name, points1, points2, scores, kind):
     for more in ({}, {"scores": scores, "score_kind": kind}, {"features": scores}):
         try:
             check_result(ESTIMATES[name](points1, points2, options=QUICK, **more), len(points1))
@@ -132,7 +132,7 @@ def test_arrays_of_any_kind_are_answered_or_refused(name, points1, points2, scor
 
 
 @given(camera1=CAMERAS, camera2=CAMERAS, size=ANYTHING, same=st.one_of(JUNK, st.booleans()), points=any_points())
-def test_cameras_of_any_kind_are_taken_or_refused(camera1, camera2, size, same, points):
+def test_cameras_of_any_kind_are_accepted_or_refused(camera1, camera2, size, same, points):
     for more in ({}, {"image_size1": size, "image_size2": size, "same_camera": same}):
         try:
             result = caransac.estimate_relative_pose(*points, camera1, camera2, options=QUICK, **more)
@@ -144,7 +144,7 @@ def test_cameras_of_any_kind_are_taken_or_refused(camera1, camera2, size, same, 
 @given(values=st.dictionaries(st.sampled_from([*Options.__dataclass_fields__, "max_eror"]), ANYTHING, max_size=3))
 @example(values={"rounds": np.int8(100)})
 @example(values={"samples_per_round": np.int16(20_000), "top_models": np.int16(20_000)})
-def test_options_of_any_kind_are_taken_or_refused(values):
+def test_options_of_any_kind_are_accepted_or_refused(values):
     try:
         options = Options(**values)
     except ValueError:
@@ -192,7 +192,7 @@ def test_a_pose_comes_from_any_fundamental_matrix_or_none(F, points, camera):
 
 @pytest.mark.parametrize("name", ["estimate_relative_poses", "estimate_fundamentals"])
 @given(pairs=st.one_of(JUNK, st.lists(st.one_of(ANYTHING, st.tuples(ANYTHING, ANYTHING), any_points()), max_size=2)))
-def test_lists_of_anything_are_answered_or_refused(name, pairs):
+def test_lists_of_any_values_give_results_or_are_refused(name, pairs):
     try:
         results = getattr(caransac, name)(pairs, options=QUICK, workers=1)
     except (ValueError, TypeError) as error:
@@ -236,7 +236,7 @@ KEYPOINTS = st.one_of(
 
 
 @given(first=KEYPOINTS, second=KEYPOINTS, matches=KEYPOINTS, scores=ANYTHING, camera=CAMERAS, size=ANYTHING)
-def test_what_matchers_return_is_taken_or_refused(first, second, matches, scores, camera, size):
+def test_output_of_matchers_is_accepted_or_refused(first, second, matches, scores, camera, size):
     for more in ({}, {"scores": scores, "score_kind": "ratio"}, {"camera1": camera, "image_size2": size}):
         for given_matches in (None, matches):
             try:
@@ -255,7 +255,7 @@ def test_what_matchers_return_is_taken_or_refused(first, second, matches, scores
     limits=st.tuples(NUMBERS, NUMBERS, NUMBERS),
 )
 @example(warp=np.zeros((3, 4, 4)), certainty=np.ones((3, 4)), size=(640, 480), limits=(5, 0.5, 1))
-def test_warps_are_taken_or_refused(warp, certainty, size, limits):
+def test_warps_are_accepted_or_refused(warp, certainty, size, limits):
     most, least, seed = limits
     for more in ({}, {"max_matches": most}, {"min_certainty": least}, {"seed": seed, "max_matches": 2}):
         try:

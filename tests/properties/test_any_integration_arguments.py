@@ -36,7 +36,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 @given(points=any_points())
-def test_points_of_any_place_are_answered(name, points):
+def test_points_at_any_position_give_a_result(name, points):
     try:
         CALLS[name](*points, K if name.startswith("find") else CAMERA)
     except ValueError as error:
@@ -46,7 +46,7 @@ def test_points_of_any_place_are_answered(name, points):
 
 @pytest.mark.parametrize("name", CALLS)
 @given(points1=ANYTHING, points2=ANYTHING, camera=st.one_of(CAMERAS, st.just(CAMERA)))
-def test_arguments_of_any_kind_are_taken_or_refused(name, points1, points2, camera):
+def test_arguments_of_any_kind_are_accepted_or_refused(name, points1, points2, camera):
     try:
         CALLS[name](points1, points2, camera)
     except ValueError:

@@ -90,7 +90,7 @@ def test_pixels_come_back_from_their_rays(camera, pixels):
 
 
 @given(errors=ERRORS, limit=st.floats(0.1, 90), seed=st.integers(0, 99))
-def test_figures_of_merit_are_shares_whatever_the_order(errors, limit, seed):
+def test_figures_of_merit_are_shares_for_any_order(errors, limit, seed):
     area = metrics.auc(errors, limit)
     assert 0 <= area <= 100
     assert np.isclose(metrics.auc(np.random.default_rng(seed).permutation(errors), limit), area)

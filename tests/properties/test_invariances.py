@@ -12,7 +12,7 @@ from caransac.geometry import angle_between_deg, pose_error_deg
 pytestmark = pytest.mark.slow
 
 THRESHOLD_PX = 2.0
-SAME_DEG = 1.0  # two estimates of a scene with depth differ by much less, because they use different samples
+SAME_DEG = 1.0  # two estimates of a scene with depth differ less, although their samples differ
 FEW = settings(max_examples=25)
 SHIFTS = st.tuples(st.integers(-500, 500), st.integers(-500, 500))
 

@@ -12,7 +12,7 @@ from caransac.synthetic import make_pair
 
 @pytest.mark.parametrize("call", [estimate_fundamental, estimate_homography, estimate_relative_pose])
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo-u"])
-def test_copies_are_no_further_evidence(call, method):
+def test_copies_add_no_evidence(call, method):
     pair = make_pair(40, outlier_ratio=0.4, noise_px=0.7, seed=3)
     cameras = (pair.camera1, pair.camera2) if call is estimate_relative_pose else ()
     options = Options(method=method)

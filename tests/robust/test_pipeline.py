@@ -141,7 +141,7 @@ def test_the_answer_of_a_run_is_supported():
     problem = problem_of(Essential, pair)
     scale, noise = Scale.of(problem, "auto", DEFAULT_TUNING), 0.5 * problem.pixel
     right = np.c_[pair.R, pair.t]
-    backwards = np.c_[pair.R, -pair.t]  # all points are behind the cameras
+    backwards = np.c_[pair.R, -pair.t]  # puts all points behind the cameras
     found = conclude(
         problem, scale, [record_of(problem, right[None], right, noise)], stop_reason="early_stop", answer=right
     )

@@ -9,7 +9,7 @@ from caransac.robust.records import MatchInfo
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("ratio", [2, 0, 3, 1]), ("confidence", [1, 0, 3, 2])])
-def test_the_order_knows_the_direction_of_the_scores(kind, expected):
+def test_the_order_follows_the_direction_of_the_scores(kind, expected):
     info = MatchInfo(np.array([0.5, 0.9, 0.1, 0.5]), kind)
     assert info.order().tolist() == expected
     assert info.order(np.array([3, 1])).tolist() == ([0, 1] if kind == "ratio" else [1, 0])

@@ -87,7 +87,7 @@ def test_classical_methods_take_dense_matches_too(method):
     assert result.probabilities is None
 
 
-def test_no_model_of_dense_matches_is_a_failure_like_any_other():
+def test_dense_matches_without_a_model_are_an_ordinary_failure():
     points = np.tile([[5.0, 7.0]], (25_000, 1))
     result = caransac.estimate_relative_pose(points, points, CAMERA, CAMERA)
     assert not result.success
@@ -113,7 +113,7 @@ def test_the_matches_worked_on_are_spread_and_the_best_of_their_place(rng):
 
 
 @pytest.mark.parametrize("num_points", [1, SIZE - 1, SIZE, SIZE + 1])
-def test_no_more_than_the_working_set_are_worked_on(rng, num_points):
+def test_the_working_set_has_a_maximum_size(rng, num_points):
     problem = Essential(pack(*rng.normal(size=(2, num_points, 2))))
     chosen = choose_working_set(problem, MatchInfo(), 0, DEFAULT_TUNING)
     if num_points <= SIZE:

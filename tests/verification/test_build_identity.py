@@ -11,7 +11,7 @@ def test_identity_names_version_package_and_kernels():
     assert re.fullmatch(pattern, build_identity())
 
 
-def test_what_decides_answers_changes_the_digest(tmp_path):
+def test_changes_that_affect_results_change_the_digest(tmp_path):
     (tmp_path / "weights").mkdir()
     files = {"a.py": b"x = 1\n", "weights/w.npz": b"\0\1", "weights/w.json": b"{}\n"}
     for name, content in files.items():

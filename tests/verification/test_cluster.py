@@ -109,7 +109,7 @@ def test_workers_of_other_versions_are_refused(cluster, tmp_path, capsys, monkey
     monkeypatch.setattr(caransac, "__version__", "9.9")
     assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
     assert re.search(r"the worker at tcp://.* has caransac \d.*, but this process has 9\.9", capsys.readouterr().err)
-    # Like for a worker that joins later.
+    # Simulate a worker that joins later.
     monkeypatch.setattr("caransac.verification.cluster.check_versions", lambda *_: None)
     assert main(["verify", str(path), "--scheduler", cluster.scheduler_address]) == 2
     assert "a worker has caransac" in capsys.readouterr().err

@@ -153,7 +153,7 @@ def test_ratios_are_made_once_for_each_pair(tmp_path, monkeypatch, rng):
     path, _ = make_collection(tmp_path / "database.db", count=4)
     execute(
         path, "UPDATE keypoints SET data = (SELECT data FROM keypoints WHERE image_id = 1)"
-    )  # cameras that do not move
+    )  # the cameras do not move
     for image in range(1, 5):
         descriptors = rng.integers(0, 90, (500, 128), np.uint8)
         execute(path, "INSERT INTO descriptors VALUES (?, 0, 500, 128, ?)", image, descriptors)
@@ -175,7 +175,7 @@ def share_fitting(found, pair):
     return float(np.mean(sampson_sq(found.F, pair.points1[pair.inliers], pair.points2[pair.inliers]) < 4))
 
 
-def test_a_failing_write_is_undone_whole(database):
+def test_a_failing_write_is_undone_completely(database):
     changed = verify_database(database)[0]
     before = read_geometries(database)
     source = ColmapDatabase(database)

@@ -40,7 +40,7 @@ def test_missing_files(tmp_path, fails):
     fails(["--features", "a.h5", "--matches", "b.h5"], "--pairs")
 
 
-def test_files_that_are_no_database(tmp_path, fails):
+def test_files_that_are_not_databases(tmp_path, fails):
     path = tmp_path / "database.db"
     path.write_bytes(b"no database at all, but long enough to look" * 100)
     fails([path], "not a COLMAP database")

@@ -133,7 +133,7 @@ def test_kept_pairs_are_reported_with_their_focal_lengths(database, tmp_path, ca
         assert {line["focal_source1"] for line in csv.DictReader(file)} == {"pooled"}
 
 
-def test_where_it_is_unknown_pairs_get_fundamental_matrices_of_ordinary_cameras(ahead, tmp_path, capsys):
+def test_with_an_unknown_focal_length_pairs_get_fundamental_matrices(ahead, tmp_path, capsys):
     path = shutil.copyfile(ahead, tmp_path / "database.db")
     before = cameras_of(path)
     assert main(["verify", str(path), "--write-focals"]) == 0
@@ -150,7 +150,7 @@ def test_where_it_is_unknown_pairs_get_fundamental_matrices_of_ordinary_cameras(
     np.testing.assert_array_equal(found[0].F, expected.F)
 
 
-def test_calibrated_never_knows_no_sizes(database):
+def test_calibrated_never_uses_no_sizes(database):
     source = ColmapDatabase(database, calibrated="never")
     pair = source.read(source.pending[0])
     assert not source.unpooled and pair.image_sizes is None
@@ -185,7 +185,7 @@ def test_deviations_on_the_command_line(database, capsys):
     assert "focal_deviation must be left out or 0" in capsys.readouterr().err
 
 
-def test_lenses_that_are_not_known_are_no_error_without_a_prior(tmp_path):
+def test_unknown_lens_models_are_not_an_error_without_a_prior(tmp_path):
     path = make_database(tmp_path / "lens.db", some_pairs(1), prior=False)
     execute(path, "UPDATE cameras SET model = 7")
     source = ColmapDatabase(path)

@@ -54,7 +54,7 @@ def test_without_cameras_there_is_a_fundamental_matrix(files):
         assert all("F" in out[group(i)] and "R" not in out[group(i)] for i in range(5))
 
 
-def test_half_precision_and_pairs_the_other_way_round(files):
+def test_half_precision_and_reversed_pairs(files):
     with h5py.File(files / "feats.h5", "a") as features:
         for index in range(5):
             for name in names(index):
@@ -123,7 +123,7 @@ def test_scores_that_are_not_finite_are_refused_by_name(files, capsys, value):
     assert re.search(message, capsys.readouterr().err)
 
 
-def test_outputs_that_cannot_be_are_refused_at_once(files, capsys, monkeypatch):
+def test_impossible_outputs_are_refused_at_once(files, capsys, monkeypatch):
     made = files / "temporary"
     made.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(made))

@@ -132,7 +132,7 @@ def test_a_full_disk_is_an_error_and_loses_no_data(files, done_before, room, mon
     assert resume(HlocFiles(*inputs_of(files), files / "out/verified.h5")) == (done_before, 5 - done_before)
 
 
-def test_work_files_of_others_are_refused(files, capsys):
+def test_foreign_work_files_are_refused(files, capsys):
     (files / "out").mkdir()
     (files / "out/verified.h5.partial").write_text("mine, and longer than a header" * 100)
     assert main(arguments(files)) == 2
@@ -156,7 +156,7 @@ def test_pairs_keep_the_settings_they_were_verified_with(files, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_overwriting_keeps_the_pairs_that_cannot_be_read_any_more(files, capsys):
+def test_overwriting_keeps_pairs_that_cannot_be_read_again(files, capsys):
     assert main(arguments(files)) == 0
     before = content(files / "out/verified.h5")
     with h5py.File(files / "matches.h5", "a") as matches:

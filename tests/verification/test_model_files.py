@@ -28,7 +28,7 @@ def models(tmp_path_factory):
     return model, *folders
 
 
-def test_points_and_camera_are_those_that_pycolmap_reads(models):
+def test_points_and_camera_agree_with_pycolmap(models):
     model, *folders = models
     known = sorted(model.points3D.items())
     for folder in folders:
@@ -82,7 +82,7 @@ def test_other_files_of_a_model_are_not_read(models, tmp_path):
     assert len(read_cameras(tmp_path)) == 1
 
 
-def test_numbers_that_no_file_has_room_for_take_no_memory(tmp_path):
+def test_impossible_counts_take_no_memory(tmp_path):
     (tmp_path / "points3D.bin").write_bytes(struct.pack("<Q", 2**63) + bytes(51))
     with pytest.raises(ValueError, match=r"points3D\.bin: it is truncated"):
         read_points(tmp_path)

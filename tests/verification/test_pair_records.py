@@ -43,7 +43,7 @@ PAIR = PairMatches(
         ({"matches": np.zeros(20, np.uint32)}, "matches must be up to 50 rows of 2"),
     ],
 )
-def test_geometries_that_cannot_be_are_refused(changes, message):
+def test_impossible_geometries_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(GEOMETRY, **changes)
 
@@ -57,12 +57,12 @@ def test_geometries_that_cannot_be_are_refused(changes, message):
         ({"cameras": (Camera("SIMPLE_RADIAL", (9, 1, 1, 0.1)),) * 2}, "cameras must have no distortion"),
     ],
 )
-def test_pairs_that_cannot_be_are_refused(changes, message):
+def test_impossible_pairs_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(PAIR, **changes)
 
 
-def test_options_that_cannot_be_are_refused():
+def test_impossible_options_are_refused():
     for wrong in ({"min_inliers": -1}, {"min_confidence": 1.5}, {"min_confidence": -0.1}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             VerificationOptions(**wrong)

@@ -99,7 +99,7 @@ def test_seeds_depend_on_the_run_and_on_both_names():
 
 @pytest.mark.parametrize("cameras", [True, False])
 def test_wrong_pairs_are_degenerate_if_the_focal_lengths_are_known(rng, cameras):
-    """Of many wrong matches, enough agree with some pose by chance. Without cameras, the confidence is less useful."""
+    """By chance, enough of many wrong matches agree with some pose. Without cameras, the confidence is less useful."""
     supported = 0
     for points1, points2 in rng.uniform((0, 0), (1024, 768), (4, 2, 2000, 2)):
         pair = as_matches(replace(PAIRS[0], points1=points1, points2=points2), cameras)

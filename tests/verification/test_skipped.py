@@ -1,4 +1,4 @@
-"""Pairs of invalid records are skipped and reported, and the exit code shows it."""
+"""Pairs of invalid records are skipped and reported, also by the exit code."""
 
 import csv
 import re
@@ -50,7 +50,7 @@ def test_a_bad_record_of_a_database_costs_its_pairs(database, tmp_path, capsys, 
     assert "kept 5 from before" in capsys.readouterr().out
 
 
-def test_names_in_other_encodings_are_no_problem(database, tmp_path):
+def test_names_in_other_encodings_are_accepted(database, tmp_path):
     execute(database, "UPDATE images SET name = CAST(x'636166e92e6a7067' AS TEXT) WHERE image_id = 3")
     assert main(["verify", str(database), "--report", str(tmp_path / "report.csv")]) == 0
     assert len(read_geometries(database)) == 6

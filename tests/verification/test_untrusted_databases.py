@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("make", ELSEWHERE)
-def test_other_files_are_no_matches_of_hloc(files, make, capsys):
+def test_other_files_are_not_matches_of_hloc(files, make, capsys):
     write_secrets(files)
     with h5py.File(files / "matches.h5", "a") as file:
         del file[group(1)]["matches0"]

@@ -52,7 +52,7 @@ def test_points_are_drawn_at_their_pixels(open_report, tmp_path):
             assert max(sides) < 0.9 * middle
 
 
-def test_nothing_lies_over_the_numbers_of_the_images(open_report, tmp_path):
+def test_nothing_covers_the_numbers_of_the_images(open_report, tmp_path):
     places = np.stack(np.meshgrid(np.arange(0.0, 40), np.arange(0.0, 40)), axis=-1).reshape(-1, 2)
     found = caransac.estimate_fundamental(places, places)
     path = write_report(tmp_path / "r.html", found, places, places, size1=(400, 300), size2=(400, 300))
@@ -80,7 +80,7 @@ def test_the_round_slider_and_the_lines_change_the_picture(open_report, report_p
         assert (report.canvas("matches")[..., 3] > 0).mean() < 0.3 * (last[..., 3] > 0).mean()
 
 
-def test_few_lines_are_drawn_all_over_the_image_and_more_if_asked_for(open_report, tmp_path):
+def test_few_lines_are_drawn_all_over_the_image_and_more_on_request(open_report, tmp_path):
     pair = make_pair(num_points=3000, outlier_ratio=0.3, seed=11)
     found = caransac.estimate_fundamental(pair.points1, pair.points2)
     path = write_report(tmp_path / "r.html", found, pair.points1, pair.points2, size1=(1024, 768), size2=(1024, 768))

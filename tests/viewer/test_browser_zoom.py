@@ -129,7 +129,7 @@ def test_the_keys_zoom_about_the_match_that_is_kept(open_report, report_path, pa
         assert "Zoom:" in report.text("zoom-text")
 
 
-def test_the_buttons_zoom_and_end_it(open_report, report_path):
+def test_the_buttons_zoom_and_reset(open_report, report_path):
     with open_report(report_path) as report:
         whole = report.canvas("images")
         report.page.get_by_role("button", name="Zoom in").click()

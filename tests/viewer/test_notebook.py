@@ -47,7 +47,7 @@ def test_the_frame_contains_the_report(tmp_path):
     assert (tmp_path / "saved.html").read_text(encoding="utf-8") == report.page
 
 
-def test_ipython_displays_it_at_once(monkeypatch):
+def test_ipython_displays_the_report_at_once(monkeypatch):
     displayed = []
     kernel = SimpleNamespace(get_ipython=object, display=SimpleNamespace(display=displayed.append))
     monkeypatch.setitem(sys.modules, "IPython", kernel)

@@ -79,7 +79,7 @@ def test_iterations_take_effect(estimator, problem):
     "name", ["CA-RANSAC", "CA-RANSAC 4x256(x8)", "LM-LO", "LM-LO-U 512", "PoseLib", "PoseLib PROSAC"]
 )
 @pytest.mark.parametrize("problem", ["E", "F"])
-def test_reported_iterations_are_those_asked_for(name, problem):
+def test_reported_iterations_match_the_request(name, problem):
     estimator = ESTIMATORS[name]
     pair = next(pairs(1))
     wanted = estimator.iterations or 768

@@ -27,7 +27,7 @@ def test_errors_of_plans_name_the_wrong_or_missing_value():
 
 @pytest.mark.parametrize("name", ["budget_ms", "max_ratio"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
-def test_rules_that_are_no_numbers_are_refused(name, value):
+def test_rules_must_be_numbers(name, value):
     with pytest.raises(ValueError, match=f"{name.replace('_', '-')} must be at least"):
         Plan(sources=("synthetic:2",), **{name: value})
 

@@ -26,7 +26,7 @@ def test_the_pareto_front_has_the_unbeaten_points():
     assert pareto_front([(2, 5), (1, 3), (3, 4), (2, 6), (4, 7)]) == [(1, 3), (2, 6), (4, 7)]
 
 
-def test_every_point_has_the_name_of_its_method_and_there_are_no_others():
+def test_every_point_has_the_name_of_its_method():
     records = [record("LM-LO", 7.0, 88.7), record("LM-LO 10k", 64.0, 89.2), record("COLMAP", None, 87.7)]
     figure = draw_points(records, "ms", "milliseconds per pair", "E")
     assert {text.get_text(): text.xy for text in names_in(figure)} == {"LM-LO": (7.0, 88.7), "LM-LO 10k": (64.0, 89.2)}
@@ -35,7 +35,7 @@ def test_every_point_has_the_name_of_its_method_and_there_are_no_others():
     assert figure.axes[0].get_legend() is None
 
 
-def test_names_do_not_cover_each_other_nor_points():
+def test_names_do_not_overlap_each_other_or_points():
     rng = np.random.default_rng(3)
     values = np.stack([rng.uniform(7, 60, 16), rng.uniform(86, 90, 16)], axis=1)
     values[1] = values[0]  # two methods at the same position

@@ -204,7 +204,7 @@ def test_steps_are_left_out_kept_and_run(tmp_path, monkeypatch):
     assert "made in" in dict(steps.publish(chosen[:1], data, results, tmp_path / "work", quick=False))["speed"]
 
 
-def test_times_are_not_measured_beside_other_times(tmp_path, monkeypatch):
+def test_timed_steps_do_not_run_at_the_same_time(tmp_path, monkeypatch):
     Step, running, beside, lock = steps.Step, [], [], threading.Lock()
     two_run = threading.Event()
 

@@ -65,7 +65,7 @@ def hang(pair):
     return np.ones(len(pair.points1))
 
 
-def test_a_peer_that_hangs_is_given_up(tmp_path):
+def test_a_hanging_peer_is_stopped(tmp_path):
     method, outcomes = BenchMethod("LM-LO", BenchFilter("slow", hang), "slow + LM-LO"), {}
     with Journal(tmp_path / "journal.jsonl", {}) as journal:
         runner.run(

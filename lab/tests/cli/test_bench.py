@@ -81,7 +81,7 @@ def test_scores_may_be_left_out(tmp_path, rng):
     assert not list((tmp_path / "out").glob("*.png")) and (tmp_path / "out" / "table.md").is_file()
 
 
-def test_weights_of_ones_own_are_a_row(tmp_path):
+def test_the_users_own_weights_get_a_row(tmp_path):
     arguments = ["synthetic:1", "--methods", "CA-RANSAC paper tuned", "--timing-pairs", "0", "--workers", "1"]
     weights = ["--weights", str(weights_path("paper"))]
     assert main(["bench", *arguments, "-q", "--out", str(tmp_path / "without")]) == 0

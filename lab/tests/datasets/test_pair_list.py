@@ -31,7 +31,7 @@ def test_pair_lists_come_with_cached_matches(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["R(9) t(3)", "T(16)", "views"])
-def test_lists_of_glue_factory_have_other_forms(tmp_path, form, rng):
+def test_lists_in_the_forms_of_glue_factory_are_read(tmp_path, form, rng):
     truth = [make_pair(30, seed=seed) for seed in range(2)]
     path = write_pair_list(tmp_path, truth)
     lines, views = [], []

@@ -33,7 +33,7 @@ def test_the_path_selects_the_kind_of_scores(folder):
     assert open_dataset(f"{folder}=confidence", 1).num_pairs == len(list(open_dataset(f"{folder}=none", 1).read()))
 
 
-def test_scenes_without_truth_have_none(folder):
+def test_scenes_without_poses_have_no_truth(folder):
     assert all(pair.R is None and pair.t is None for pair in read_ransac_tutorial(folder, scenes=["unrelated"]))
 
 

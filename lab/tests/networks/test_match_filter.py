@@ -81,7 +81,7 @@ def test_the_residual_of_the_paper_is_small_on_right_matches():
     assert np.isfinite(few.as_paper_features(pair.points1[:3], pair.points2[:3])).all()
 
 
-def test_a_match_is_judged_the_same_wherever_it_stands(rng, module, pair):
+def test_judgements_do_not_depend_on_the_order_of_matches(rng, module, pair):
     order = rng.permutation(len(pair.points1))
     inputs = filter_inputs(pair.points1, pair.points2, pair.scores, pair.score_kind)
     before, after = (module.to_numpy().judge_inputs(each) for each in (inputs, inputs[order]))

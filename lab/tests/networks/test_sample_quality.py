@@ -94,7 +94,7 @@ def test_oversampling_raises_the_share_of_good_samples(name):
 
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo", "lm-lo-u"])
-def test_every_method_knows_oversampling(method):
+def test_every_method_accepts_oversampling(method):
     pair = make_pair(300, outlier_ratio=0.5, noise_px=0.3, seed=1)
     cameras, images = (pair.camera1, pair.camera2), (pair.points1, pair.points2)
     errors, matrices = [], []
@@ -147,7 +147,7 @@ def test_unknown_qualities_are_refused():
 
 
 @pytest.mark.parametrize("size", [5, 7])
-def test_torch_and_numpy_qualities_agree_and_know_no_order(rng, size):
+def test_torch_and_numpy_qualities_agree_for_any_order(rng, size):
     torch.manual_seed(0)
     module = QualityModule(4, 24)
     x1, x2, order = *rng.normal(size=(2, 300, size, 2)), rng.permutation(size)
@@ -157,7 +157,7 @@ def test_torch_and_numpy_qualities_agree_and_know_no_order(rng, size):
     assert np.abs(qualities - module.to_numpy()(x1[:, order], x2[:, order])).max() < 1e-5
 
 
-def test_good_samples_are_those_with_a_model_near_the_truth():
+def test_good_samples_have_a_model_near_the_truth():
     example = make_example(next(make_synthetic(1)))
     sampler = PoolSampler(np.flatnonzero(example.labels).astype(np.int32), 5, 0)
     assert good_samples(example, sampler.draw(0, 256)).mean() == share_of_good(example, sampler)

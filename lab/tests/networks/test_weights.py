@@ -13,7 +13,7 @@ from caransac_lab.networks.weights import FOLDER, find_weights
 LOADERS = {"default": load_network, "filter": load_filter, "sample-quality": load_quality}
 
 
-def test_the_package_knows_which_weights_are_here():
+def test_the_list_of_weights_in_the_lab_is_complete():
     assert {path.stem for path in FOLDER.glob("*.npz")} == IN_LAB
     assert {path.stem for path in FOLDER.glob("*.json")} == IN_LAB
 

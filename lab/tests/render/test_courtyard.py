@@ -58,7 +58,7 @@ def test_surfaces_that_face_the_sun_are_brighter(rng):
 
 
 @pytest.mark.slow
-def test_features_of_the_photographs_know_the_pose():
+def test_features_of_the_photographs_give_the_pose():
     images = pytest.importorskip("caransac.io.images")
     pytest.importorskip("cv2", reason="needs OpenCV")
     pair = render_pair(0, width=480, height=360, angle_deg=15, scene="courtyard")

@@ -59,7 +59,7 @@ def test_the_nearest_surface_is_the_one_seen(scene):
     np.testing.assert_allclose(depth, alone.min(axis=0))
 
 
-def test_views_share_a_scene_and_know_their_cameras():
+def test_views_share_a_scene_and_have_their_cameras():
     views = render.render_views(3, width=160, height=120, seed=5, arc_deg=20)
     assert [image.shape for image in views.images] == [(120, 160, 3)] * 3
     assert all(image.dtype == np.uint8 and image.std() > 20 for image in views.images)

@@ -35,7 +35,7 @@ def test_random_inliers_obey_the_true_geometry(rng):
     ("num_points", "inlier_ratio"), [(100, 0.02), (8000, 0.95), (8000, 0.02), (37, 0.0), (37, 1.0), (1, 1.0), (1, 0.0)]
 )
 @pytest.mark.parametrize("score_kind", ["ratio", "confidence"])
-def test_what_is_asked_for_is_honoured(rng, num_points, inlier_ratio, score_kind):
+def test_requested_properties_are_met(rng, num_points, inlier_ratio, score_kind):
     for _ in range(2):
         pair = random_pair(rng, num_points=num_points, inlier_ratio=inlier_ratio, score_kind=score_kind)
         assert pair.points1.shape == pair.points2.shape == (num_points, 2)
@@ -45,7 +45,7 @@ def test_what_is_asked_for_is_honoured(rng, num_points, inlier_ratio, score_kind
         assert pair.score_kind == score_kind
 
 
-def test_what_is_not_asked_for_varies_within_its_range(rng):
+def test_other_properties_vary_within_their_ranges(rng):
     pairs = [random_pair(rng) for _ in range(60)]
     sizes, ratios = (np.array(v) for v in zip(*((len(p.inliers), p.inliers.mean()) for p in pairs), strict=True))
     assert 100 <= sizes.min() < 250

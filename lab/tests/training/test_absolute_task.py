@@ -83,7 +83,7 @@ def test_gradients_and_evidence(root):
 
 
 @pytest.mark.slow
-def test_a_whole_run(root, tmp_path):
+def test_a_complete_run(root, tmp_path):
     recipe = Recipe(task="absolute", data=(str(root),), width=8, batch=2, epoch=2, val_pairs=2)
     path = train(recipe, tmp_path / "run", steps=2, evidence_runs=25)
     network = load_network(path)

@@ -66,7 +66,7 @@ def test_a_checkpoint_of_another_version_is_reported(path, parts):
         read_checkpoint(path)
 
 
-def test_other_files_are_no_checkpoints(path):
+def test_other_files_are_refused(path):
     torch.save({"weights": torch.zeros(300)}, path)
     whole = path.read_bytes()
     for content in (b"", b"garbage", whole[:500], whole[:-50], whole[:300] + bytes(100) + whole[400:]):
@@ -75,7 +75,7 @@ def test_other_files_are_no_checkpoints(path):
             read_checkpoint(path)
 
 
-def test_what_could_not_be_read_again_is_not_written(path):
+def test_unreadable_checkpoints_are_not_written(path):
     with pytest.raises(pickle.UnpicklingError):
         write_checkpoint(path, {"state": {"best_weights": np.zeros(3)}})
     assert not path.exists()
@@ -121,7 +121,7 @@ def forget(name):
         forget("step"),
     ],
 )
-def test_a_run_that_cannot_be_is_refused_in_one_line(path, tmp_path, make_training, checkpoint, change):
+def test_an_impossible_run_is_refused_in_one_line(path, tmp_path, make_training, checkpoint, change):
     training, parts = make_training(tmp_path), torch.load(checkpoint, weights_only=True)
     torch.save(parts, path)
     training.restore()

@@ -84,7 +84,7 @@ def test_a_filter_is_read_as_the_paper_reads_one(scenes, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("told_by", ["feature", "residual"])
-def test_what_features_know_reaches_the_estimate(make_scenes, tmp_path, rng, told_by):
+def test_the_information_of_features_reaches_the_estimate(make_scenes, tmp_path, rng, told_by):
     """Only the features distinguish right matches from wrong ones. A short training run learns this."""
     count = 300
 
@@ -117,7 +117,7 @@ def test_what_features_know_reaches_the_estimate(make_scenes, tmp_path, rng, tol
         assert errors[0] < 5 < 20 < errors[1]
 
 
-def test_the_prior_counts_only_if_asked_for(scenes):
+def test_the_prior_counts_only_on_request(scenes):
     (scenes / "scene" / "match_features.h5").unlink()
     torch.manual_seed(0)
     weights = StateModule(16, 8, PAPER_LAYOUT).to_weights()

@@ -60,7 +60,7 @@ def test_torch_and_the_compiled_network_run_the_same_rounds(rng, problem_name, m
     assert np.mean((compiled.msac_scores > 0) == (replayed.msac_scores > 0)) > 0.99
 
 
-def test_what_is_recorded_has_gradients_through_all_rounds(network, example):
+def test_recorded_outputs_have_gradients_through_all_rounds(network, example):
     recorded = RecordedNetwork(network)
     adapt(example.problem, recorded, example.side, example.info, Options(early_stop=False))
     (gradient,) = torch.autograd.grad(recorded.log_odds[-1].sum(), network.layers["init"][0].weight)
@@ -143,7 +143,7 @@ def test_the_loss_of_the_paper_is_its_formula(paper, state_update):
     assert losses.total.item() == pytest.approx(expected, rel=1e-3)
 
 
-def test_the_loss_of_the_paper_reaches_every_parameter_but_the_pose_only_alpha(paper):
+def test_the_papers_loss_reaches_every_parameter_and_its_pose_loss_only_alpha(paper):
     module, example = paper
     replay(module, example, Options.paper(seed=5), with_prior=False).total.backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in module.parameters())

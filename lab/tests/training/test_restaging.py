@@ -17,7 +17,7 @@ def pair():
 
 
 @pytest.mark.parametrize("kind", SCENE_KINDS)
-def test_every_kind_is_a_pair_like_any_other(pair, kind, rng):
+def test_every_kind_gives_an_ordinary_pair(pair, kind, rng):
     for _ in range(10):
         staged = restage(pair, kind, rng).pair
         assert staged.points1.shape == staged.points2.shape == (len(staged.points1), 2)

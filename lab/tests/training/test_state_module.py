@@ -32,7 +32,7 @@ def test_weights_survive_the_round_trip(network):
         StateModule(36, 8).load_weights(network.to_weights())
 
 
-def test_training_may_start_from_weights_that_know_fewer_features():
+def test_training_may_start_from_weights_with_fewer_features():
     torch.manual_seed(3)
     small, large = StateModule(36, 8), StateModule(40, 8)
     large.start_from(small.to_weights())

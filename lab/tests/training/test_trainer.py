@@ -93,7 +93,9 @@ def uninterrupted(tmp_path_factory):
 
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("after", ["gradient", "validate"])
-def test_a_request_to_stop_leaves_a_checkpoint_and_changes_nothing(tmp_path, monkeypatch, uninterrupted, after):
+def test_a_request_to_stop_leaves_a_checkpoint_and_does_not_change_the_result(
+    tmp_path, monkeypatch, uninterrupted, after
+):
     """The request comes during a step, or during the validation after a step."""
     recipe, whole = uninterrupted
     calls, method = [], Training._map

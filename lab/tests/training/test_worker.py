@@ -9,7 +9,7 @@ from caransac_lab.training.state_module import StateModule
 from caransac_lab.training.worker import Worker
 
 
-def test_real_pairs_with_features_of_their_own(scenes):
+def test_real_pairs_with_own_features(scenes):
     with pytest.raises(ValueError, match="synthetic_share"):
         Worker(Recipe(data=(str(scenes),), width=8)).sizes()
     worker = Worker(Recipe(data=(str(scenes),), width=8, synthetic_share=0.0))

@@ -19,7 +19,7 @@ def evidence(kind, seed, problem=Essential):
     return check_cameras(given, estimate_model(given, MatchInfo(), options), options.tuning)
 
 
-def test_wrong_focal_lengths_lose_consensus_that_other_cameras_gain():
+def test_other_cameras_gain_the_consensus_that_wrong_focal_lengths_lose():
     right = [evidence("depth", seed).gain for seed in range(10)]
     wrong = [evidence("wrong focal", seed).gain for seed in range(10)]
     assert max(right) < 0.1

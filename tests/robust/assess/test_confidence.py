@@ -181,7 +181,7 @@ def test_extreme_evidence_counts_as_the_most_extreme_known():
     assert products(np.array([[1.0, 2.0]]), mean, scale).tolist() == [[1, 2, 1, 2, 4]]
 
 
-def test_a_fit_needs_the_numbers_that_it_was_fitted_to(rng):
+def test_a_fit_needs_all_evidence_that_it_was_fitted_to(rng):
     mean, scale, weight = np.zeros(3, np.float32), np.array([1.0, 0.0, 2.0], np.float32), rng.normal(size=5)
     fit = ConfidenceFit.of(mean, scale, weight.astype(np.float32), np.float32(0.0))
     assert fit.probability(np.array([0.5, np.nan, 0.1])) == fit.probability(np.array([0.5, 3.0, 0.1]))

@@ -54,7 +54,7 @@ def test_the_one_call_reports_rivals():
 
 
 @pytest.mark.parametrize("outlier_ratio", [0.0, 0.5, 0.7])
-def test_scenes_of_one_motion_have_none(outlier_ratio):
+def test_scenes_of_one_motion_have_no_rival(outlier_ratio):
     for seed in range(5):
         pair = make_pair(600, outlier_ratio=outlier_ratio, noise_px=0.5, seed=seed)
         found = estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)

@@ -99,7 +99,7 @@ def test_a_damaged_covariance_is_refused():
         type(estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)).from_dict(values)
 
 
-def test_refined_focal_lengths_are_part_of_it():
+def test_the_covariance_includes_refined_focal_lengths():
     *points, R, t = make_matches(np.random.default_rng(5), 400, 0.5)
     uncertain = replace(CAMERA.adjusted(1.04, (0, 0), 0.05))
     shared = estimate_relative_pose(*points, uncertain, uncertain, same_camera=True)
@@ -120,7 +120,7 @@ def bend(pixels, k1):
     return CAMERA.rays_to_pixels(rays * (1 + k1 * np.sum(rays**2, axis=1, keepdims=True)))
 
 
-def test_lenses_that_were_estimated_are_part_of_it():
+def test_the_covariance_includes_estimated_lenses():
     lens, off = CAMERA.with_lens(0.0, 0.1), []
     for seed in range(20):
         *points, R, t = make_matches(np.random.default_rng([seed, 9]), 400, 0.5)

@@ -1,4 +1,4 @@
-"""Lens distortion is estimated if the matches determine it, and otherwise not changed."""
+"""Lens distortion is estimated only if the matches determine it."""
 
 from dataclasses import replace
 
@@ -87,12 +87,12 @@ def test_lenses_of_two_cameras_differ():
     assert np.max(np.abs(off)) < 0.04
 
 
-def test_what_is_stated_counts():
+def test_stated_deviations_are_used():
     points, R, t = scene(0, (-0.1, -0.1))
     near, far = (camera().with_lens(k1, 0.02) for k1 in (-0.09, -0.05))
     result = estimate_relative_pose(*points, near, near)
     assert error(result, R, t) < 0.3
-    assert result.camera1 == near, "there is no evidence against k1 = 0"
+    assert result.camera1 == near, "there is no evidence against the stated k1"
     result = estimate_relative_pose(*points, far, far)
     assert error(result, R, t) < 0.3
     assert result.camera1.k1 == pytest.approx(-0.1, abs=0.012)

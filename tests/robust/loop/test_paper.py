@@ -162,7 +162,7 @@ def test_features_of_another_width_are_refused(width):
         caransac.estimate_relative_pose(*points, features=np.zeros((60, width)), options=Options.paper())
 
 
-def test_hopeless_matches_are_no_answer():
+def test_hopeless_matches_have_no_answer():
     points = np.zeros((40, 2))
     found = caransac.estimate_relative_pose(points, points, np.eye(3), np.eye(3), options=Options.paper())
     assert not found.success

@@ -49,7 +49,7 @@ def two_motions(rng, share):
     return problem, np.stack([join_pose(R, t), join_pose(turned @ R, turned @ t)]), cluster[chosen]
 
 
-def test_evidence_spread_over_the_images_counts_for_more_than_a_cluster_of_it(rng):
+def test_spread_matches_count_more_than_a_cluster(rng):
     problem, models, _ = two_motions(rng, 0.95)
     totals = problem.msac_scores(models, 1e-3).sum(axis=1)
     assert totals[0] > totals[1]
@@ -60,7 +60,7 @@ def test_evidence_spread_over_the_images_counts_for_more_than_a_cluster_of_it(rn
 
 
 @pytest.mark.parametrize(("prior_of_cluster", "winner"), [(0.9, 0), (0.05, 1)])
-def test_what_looks_wrong_counts_for_less(rng, prior_of_cluster, winner):
+def test_improbable_matches_count_less(rng, prior_of_cluster, winner):
     """A cluster of two thirds of the matches wins, unless its prior probability is low."""
     problem, models, cluster = two_motions(rng, 0.3)
     prior = np.where(cluster, prior_of_cluster, 0.9).astype(np.float32)
@@ -119,7 +119,7 @@ def test_the_mean_is_of_poses_that_agree_by_their_consensus(rng):
 
 
 @pytest.mark.parametrize(("rank_scale", "winner"), [(1.5, "precise"), (1e3, "wide")])
-def test_a_precise_model_wins_over_one_that_more_matches_are_merely_near(rng, rank_scale, winner):
+def test_a_precise_model_wins_over_a_rough_one_with_more_matches(rng, rank_scale, winner):
     x1, _, R, t, _ = contaminated_scene(rng, 400, outlier_ratio=0, noise=0)
     rays = np.c_[x1, np.ones(400)] * rng.uniform(3, 9, (400, 1))
     turned = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
@@ -138,7 +138,7 @@ def test_a_precise_model_wins_over_one_that_more_matches_are_merely_near(rng, ra
     assert np.array_equal(steps.attend(models, last)[0], models[0 if winner == "precise" else 1])
 
 
-def test_a_homography_is_refined_on_its_inliers_whatever_their_probabilities(rng):
+def test_probabilities_do_not_affect_the_refinement_of_a_homography(rng):
     plane = random_plane(rng, num_points=200, inlier_ratio=1.0)
     problem = Homography.from_pixels(plane.points1, plane.points2)
     likely = np.full(problem.num_points, 0.9, np.float32)

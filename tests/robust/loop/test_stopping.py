@@ -60,7 +60,7 @@ def test_two_rounds_are_enough_after_as_many_samples_as_are_needed(factor, settl
     assert is_settled([record([], 0), each, each], Options()) == settled
 
 
-def test_one_round_is_not_enough_however_many_samples_it_had():
+def test_one_round_is_never_enough():
     assert not is_settled([record([], 0), record(np.arange(40), 10**6, num_inliers=40)], Options())
 
 

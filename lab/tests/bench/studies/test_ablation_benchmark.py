@@ -17,7 +17,7 @@ def test_every_tuned_number_is_changed():
 
 
 @pytest.mark.parametrize("problem", ["E", "F"])
-def test_rows_change_one_thing_and_stand_beside_rows_before_them(problem):
+def test_rows_change_one_thing_and_follow_their_bases(problem):
     rows = ablation.variants(problem)
     names = list(rows)
     for name, changed in rows.items():
@@ -30,7 +30,7 @@ def test_rows_change_one_thing_and_stand_beside_rows_before_them(problem):
             assert base | {"tuning": changed["tuning"]} == changed
 
 
-def test_parts_of_names_choose_rows_with_those_they_are_compared_with():
+def test_parts_of_names_select_rows_and_their_bases():
     assert list(ablation.chosen_rows("E", ["wide_reach = 5"])) == [
         "default",
         "working_set = 512",

@@ -39,7 +39,7 @@ def test_only_the_import_is_changed(third_party):
     ]
 
 
-def test_without_projects_it_is_left_out(tmp_path, capsys):
+def test_without_projects_the_study_is_left_out(tmp_path, capsys):
     assert main(["study", "third_party", "--projects", str(tmp_path)]) == 77
     assert capsys.readouterr().out.splitlines()[-1] == f"no project in {tmp_path}"
 
