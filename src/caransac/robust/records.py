@@ -150,7 +150,7 @@ class Assessment:
 
     @property
     def degeneracy_kind(self) -> DegeneracyKind | None:
-        """See `Degeneracy.kind`."""
+        """Kind of the degeneracy; None for a scene with depth, or if not tested."""
         return None if self.degeneracy is None else self.degeneracy.kind
 
     def as_finite(self) -> Assessment:

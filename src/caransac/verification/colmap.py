@@ -138,7 +138,7 @@ class ColmapDatabase:
 
     @property
     def kept(self) -> list[PairReport]:
-        """Return the reports of pairs that were verified before."""
+        """Reports of the pairs that were verified before."""
         return [
             PairReport.of(self._names(pair.key), pair.matches, pair.inliers or 0, pair.config or 0).with_focals(
                 *self.focals(pair.key)

@@ -85,7 +85,7 @@ class ColmapModel:
 
     @property
     def camera(self) -> Camera | None:
-        """Return the camera of the model if all images share one, otherwise None."""
+        """Camera of the model if all images share one, otherwise None."""
         return read_camera(*next(iter(self.cameras.values()))) if len(self.cameras) == 1 else None
 
     def match(self, features: Features) -> tuple[Array, Array, Array]:

@@ -125,7 +125,7 @@ class HlocFiles:
 
     @property
     def kept(self) -> list[PairReport]:
-        """Return the reports of pairs that were verified before."""
+        """Reports of the pairs that were verified before."""
         reports = []
         for pair in self._pairs:
             if (kept := self._kept.get(pair.group)) is not None:

@@ -43,7 +43,7 @@ class PoolSampler:
     ordered: bool = False
 
     def draw(self, first: int, count: int) -> Indices:
-        """See `Sampler.draw`."""
+        """Return the samples first .. first + count - 1: (count, sample_size) indices of points."""
         sample = kernels.sample_prosac if self.ordered else kernels.sample_uniform
         return sample(self.pool, self.sample_size, count, seed=self.seed, first=first)
 

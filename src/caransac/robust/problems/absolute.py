@@ -139,31 +139,31 @@ class Absolute(Problem):
         return kind(pack_space(rays, frame.enter(points3d)), frame, camera, usable)
 
     def subset(self, index: Indices) -> Self:
-        """See `Problem.subset`."""
+        """Return the subproblem of the points at `index`; see `Problem.subset`."""
         keypoints = None if self.keypoints is None else self.keypoints[index]
         return super().subset(index).with_changes(keypoints=keypoints)
 
     def share(self, weights: NDArray[Real]) -> NDArray[Real]:
-        """See `Problem.share`; one keypoint may match several 3D points."""
+        """Reduce the weights (n,) of keypoints that match several 3D points; see `Problem.share`."""
         if self.keypoints is None:
             return weights
         together = np.bincount(self.keypoints, weights)[self.keypoints]
         return np.asarray(weights / np.maximum(together, 1.0), weights.dtype)
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`."""
+        """Solve samples (S, 3) for poses (m, 3, 4)."""
         return three_point(self.correspondences, samples)[0]
 
     def public(self, models: Array) -> Array:
-        """See `Problem.public`: poses [R | t] for the given points."""
+        """Convert models to poses [R | t] (m, 3, 4) for the given points."""
         return self.frame.leave(models[..., :4])
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`."""
+        """Convert a pose (3, 4) for the given points to a model."""
         return self.frame.pose(model)
 
     def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`: camera centre divided by the median depth, and rotation, (m, 12)."""
+        """Return camera centres divided by the median depth, and rotations: (m, 12)."""
         R, t = models[..., :3], models[..., 3]
         centres = -(R.swapaxes(1, 2) @ t[..., None])[..., 0]
         depths = np.median(self.points2 @ R[:, 2].T + t[:, 2], axis=0)
@@ -222,12 +222,12 @@ class AbsoluteFocal(Absolute):
         return CameraPrior.of(self.camera, CAMERAS.centre_deviation)
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`; the samples are solved at several focal lengths in turn."""
+        """Solve samples (S, 3) for models (m, 3, 6), at several focal lengths in turn."""
         guesses = [(step * self.camera_prior.focal, 0.0) for step in CAMERAS.focal_steps]
         return solve_in_turns(self.correspondences, samples, guesses, pack_space, three_point)
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`; the intrinsics are those of the given camera."""
+        """Convert a pose (3, 4), or a pose with intrinsics (3, 6), for the given points to a model."""
         return np.concatenate([self.frame.pose(model), with_intrinsics(model)[:, 4:]], axis=1)
 
     def intrinsics_prior(
@@ -236,7 +236,7 @@ class AbsoluteFocal(Absolute):
         model: Array | None = None,  # noqa: ARG002  # 3D points determine the focal length well
         weights: Array | None = None,  # noqa: ARG002  # likewise
     ) -> IntrinsicsPrior:
-        """See `Problem.intrinsics_prior`."""
+        """Return the prior of focal length and principal point; see `Problem.intrinsics_prior`."""
         variance = (noise / self.median_error) ** 2
         # 3D points determine a focal length far better than a second image does, so its prior is not tempered.
         return IntrinsicsPrior(
@@ -247,12 +247,12 @@ class AbsoluteFocal(Absolute):
 
     @property
     def prior_information(self) -> Array:
-        """See `Problem.prior_information`."""
+        """Information (10, 10) of the prior of the camera."""
         return np.diag([*np.zeros(ABSOLUTE.pose), *self.camera_information[:3], np.inf])
 
     @property
     def camera_information(self) -> Array:
-        """See `Absolute.camera_information`."""
+        """Information (4,) of the prior about log_scale, x, y and k1; infinity for exact parameters."""
         centre = precision(1.0, self.camera_prior.centre)
         lens = precision(1.0, self.camera.distortion_deviation)
         return np.array([precision(1.0, self.camera_prior.focal), centre, centre, lens])

@@ -35,5 +35,5 @@ class Essential(RelativePoseProblem):
         return cls(rays, mean_pixel(camera1, camera2), usable, LensPrior.of(camera1, camera2, shared))
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`; poses with a point of the sample behind a camera are left out."""
+        """Solve samples (S, 5) for poses (m, 3, 4) that have the sample in front of both cameras."""
         return five_point_poses(self.correspondences, samples)[0]

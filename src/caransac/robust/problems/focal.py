@@ -81,12 +81,12 @@ class FocalPose(RelativePoseProblem):
         return [(scale, scale) for scale in first] if self.shared else list(product(first, second))
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`; the samples are solved at several focal lengths in turn."""
+        """Solve samples (S, 5) for models (m, 3, 6), at several focal lengths in turn."""
         guesses = self._log_scales(CAMERAS.focal_steps if self.shared else CAMERAS.focal_steps_apart)
         return solve_in_turns(self.correspondences, samples, guesses, pack, five_point_poses)
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`; the model may be a pose or a fundamental matrix.
+        """Convert a pose or a fundamental matrix to a model (3, 6).
 
         A pose gets the intrinsics of the given cameras. For a matrix, the focal lengths are chosen from a grid that is
         wider than the prior, so that it is closest to an essential matrix.
@@ -107,7 +107,7 @@ class FocalPose(RelativePoseProblem):
     def intrinsics_prior(
         self, noise: float, model: Array | None = None, weights: Array | None = None
     ) -> IntrinsicsPrior:
-        """See `Problem.intrinsics_prior`."""
+        """Return the prior of the focal lengths and principal points; see `Problem.intrinsics_prior`."""
         if model is None or weights is None:
             focals = [prior.focal for prior in self.with_tails().priors]
             return IntrinsicsPrior(**self._precisions(ERRORS.cameras * noise**2, focals))
@@ -122,7 +122,7 @@ class FocalPose(RelativePoseProblem):
         return found
 
     def prior_weight(self, noise: float, model: Array, weights: Array) -> float:
-        """See `Problem.prior_weight`; it is larger if the matches hardly determine the focal length."""
+        """Return the weight of the prior in the cost. It is larger if the matches hardly determine the focal length."""
         unit = ERRORS.cameras * noise**2
         points = self.model_kernels.information(model, self.correspondences, weights) / unit
         variances = symmetric_inverse(posterior_information(points, self._centre_information)).diagonal()
@@ -153,7 +153,7 @@ class FocalPose(RelativePoseProblem):
 
     @property
     def prior_information(self) -> Array:
-        """See `Problem.prior_information`."""
+        """Information (11, 11) of the prior of the intrinsics."""
         return self._information([prior.focal for prior in self.priors])
 
     def _information(self, focals: list[float]) -> Array:

@@ -19,26 +19,26 @@ class Fundamental(PixelProblem):
     model_kernels = FUNDAMENTALS
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`."""
+        """Solve samples (S, 7) for fundamental matrices (m, 3, 3)."""
         return seven_point(self.correspondences, samples)[0]
 
     def public(self, models: Array) -> Array:
-        """See `Problem.public`: fundamental matrices for pixels, with Frobenius norm one."""
+        """Convert models to fundamental matrices (m, 3, 3) for pixels, with Frobenius norm one."""
         pixels = (self._normalise2.T @ models @ self._normalise1).reshape(-1, 9)
         pixels /= np.abs(pixels).max(axis=1, keepdims=True)  # first, so that the norm cannot underflow
         return np.asarray(pixels / np.linalg.norm(pixels, axis=1, keepdims=True)).reshape(-1, 3, 3)
 
     def fundamentals(self, models: Array) -> Array:
-        """See `FocalPose.fundamentals`."""
+        """Return the fundamental matrices (m, 3, 3) for pixels, as `public` does."""
         return self.public(models)
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`."""
+        """Convert a fundamental matrix for pixels to a model."""
         F = np.linalg.inv(self._normalise2).T @ model @ np.linalg.inv(self._normalise1)
         return np.asarray(F / np.linalg.norm(F))
 
     def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`: the direction of the epipole in image 2, for an ordinary focal length."""
+        """Return the directions (m, 3) of the epipoles in image 2, for an ordinary focal length."""
         epipoles = np.linalg.svd(models)[0][:, :, 2]
         directions = epipoles / (2.0, 2.0, 1.0)
         return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))

@@ -24,22 +24,22 @@ class Homography(PixelProblem):
     model_kernels = HOMOGRAPHIES
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`."""
+        """Solve samples (S, 4) for homographies (m, 3, 3)."""
         return four_point(self.correspondences, samples)[0]
 
     def public(self, models: Array) -> Array:
-        """See `Problem.public`: homographies for pixels, with Frobenius norm one."""
+        """Convert models to homographies (m, 3, 3) for pixels, with Frobenius norm one."""
         pixels = np.linalg.inv(self._normalise2) @ models @ self._normalise1
         return np.asarray(pixels / np.linalg.norm(pixels, axis=(1, 2), keepdims=True))
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`; the sign is chosen so that most points have positive depth."""
+        """Convert a homography for pixels to a model. The sign gives most points a positive depth."""
         H = self._normalise2 @ model @ np.linalg.inv(self._normalise1)
         depths = np.sum(self.points1 * H[2, :2], axis=1) + H[2, 2]
         return np.asarray(H / np.copysign(np.linalg.norm(H), np.median(depths) if len(depths) else 1.0))
 
     def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`: the mapped corners of the matched region, divided by its extent, (m, 8)."""
+        """Return the mapped corners (m, 8) of the matched region, divided by its extent."""
         (u1, v1), (u2, v2) = self.points1.T, self.points2.T  # numpy reduces rows of two numbers slowly
         left, right, top, bottom = u1.min(), u1.max(), v1.min(), v1.max()
         corners = np.array([(left, top, 1), (left, bottom, 1), (right, bottom, 1), (right, top, 1)])

@@ -27,7 +27,7 @@ class Spherical(RelativePoseProblem):
         return cls(pack(project_rays(rays1), project_rays(rays2)), radians(1.0))
 
     def solve(self, samples: Indices) -> Array:
-        """See `Problem.solve`; poses whose rays do not meet in front of both cameras are left out."""
+        """Solve samples (S, 5) for poses (m, 3, 4) whose rays meet in front of both cameras."""
         given = self.correspondences.subset(samples.ravel())
         rays = [rays_at(points).reshape(*samples.shape, 3) for points in (given.points1, given.points2)]
         # The solver takes points of an image plane. No ray of a sample should be nearly parallel to that plane.

@@ -66,15 +66,15 @@ class RelativePoseProblem(Problem):
         return self.with_changes(priors=(self.priors[0].with_tails, self.priors[1].with_tails))
 
     def public(self, models: Array) -> Array:
-        """See `Problem.public`: poses [R | t]."""
+        """Return the poses [R | t] (m, 3, 4) of models."""
         return models[..., :4]
 
     def from_public(self, model: Array) -> Array:
-        """See `Problem.from_public`; intrinsics are left out."""
+        """Return a pose as a model, without intrinsics."""
         return model[:, :4]
 
     def outcomes(self, models: Array) -> Array:
-        """See `Problem.outcomes`."""
+        """Return the translation directions (m, 3) of models."""
         return models[:, :, 3]
 
 
