@@ -55,3 +55,23 @@ def test_a_failure_has_no_degeneracy():
     assert not result.success
     assert result.degeneracy is None
     assert result.alternatives == ()
+
+
+def sized(kind, seed):
+    """The pose that the sizes of the images give, and whether the direction is right."""
+    pair = make_hard_pair(kind, np.random.default_rng(seed))
+    size = pair.camera.width, pair.camera.height
+    found = caransac.estimate_relative_pose(pair.points1, pair.points2, image_size1=size, image_size2=size)
+    return found, pose_error_deg(found.R, found.t, pair.R, pair.t) < 5
+
+
+def test_a_facade_matched_to_its_next_windows_is_not_trusted():
+    found = [sized("repeated facade", seed) for seed in range(12)]
+    wrong = [result.confidence for result, right in found if not right]
+    assert len(wrong) >= 10
+    assert sum(confidence > 0.9 for confidence in wrong) <= 2  # 6 before the copy of the plane was looked for
+
+
+def test_scenes_with_depth_and_small_parallax_are_no_copies_of_a_plane():
+    for seed in range(8):
+        assert sized("depth", seed)[0].confidence > 0.9

@@ -15,6 +15,7 @@ from caransac.kernels import RefineOptions, where
 from caransac.learned.state_network import StateNetwork
 from caransac.learned.weights_file import KEPT
 from caransac.options import Options
+from caransac.robust.assess.degeneracy import shows_plane_twice
 from caransac.robust.assess.evidence import EVIDENCE, RunEvidence, run_evidence
 from caransac.robust.assess.uncertainty import bent_by
 from caransac.robust.problems import Problem
@@ -39,6 +40,8 @@ def assess_confidence(
     assess_lenses = problem.traits.usual_focal is not None and found.k1 is None
     if sure is not None and assess_lenses and sure > withstands_lenses(math.inf, limit):  # else no lens lowers it
         sure = min(sure, withstands_lenses(ignored_lens_shift(problem, found, evidence), limit))
+    if sure is not None and sure > 0.5 and shows_plane_twice(problem, found, options):
+        sure = 0.5  # either of the two may be right
     if sure is not None and rotation is not None:
         rotation = max(rotation, sure)  # a right pose has a right rotation
     return replace(seen, confidence=sure, rotation_confidence=rotation)

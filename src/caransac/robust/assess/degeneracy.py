@@ -47,6 +47,48 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
     return _with_others(kind, share, others, margins)
 
 
+def shows_plane_twice(problem: Problem, found: Estimate, options: Options) -> bool:
+    """Return True if the inliers lie on a plane and its shifted copy, as if some windows match the next ones.
+
+    A shift along the epipolar lines looks like another depth. One model then explains both, and neither is known to be
+    right. Both are at the same places in image 1, and in image 2 they differ by nearly the same vector everywhere.
+    """
+    assert found.msac_scores is not None
+    if problem.traits.degeneracy not in ("two views", "uncalibrated"):
+        return False
+    inliers = where(found.msac_scores > 0)
+    plane = Homography(problem.subset(inliers[:: len(inliers) // 512 + 1]).correspondences)  # 512 suffice
+    max_error, fewest = 4.0 * found.noise / problem.median_error, max(20.0, 0.1 * plane.num_points)
+    images, supports, rest = list[Array](), [], np.arange(plane.num_points, dtype=np.int32)
+    while len(images) < 2:
+        part = plane.subset(rest)
+        if len(rest) < fewest:
+            return False
+        H = quick_model(part, np.ones(len(rest), np.float32), max_error, found.noise, options)
+        if H is None:
+            return False
+        x, y, w = (homogeneous(plane.points1) @ H.T).T
+        images.append(np.stack([x, y], axis=1) / np.copysign(np.maximum(np.abs(w), 1e-9), w)[:, None])
+        supports.append(rest[part.inliers(H, max_error)])
+        rest = rest[~part.inliers(H, 3.0 * max_error)]  # matches just beyond the threshold are no copy
+    first, second = supports
+    if len(second) < fewest or len(first) == 0:
+        return False
+    shifts = (images[1] - images[0])[second]
+    shift = shifts.mean(axis=0)
+    length_sq = max(float(shift @ shift), 1e-300)
+    spread_sq = float(((shifts - shift) ** 2).sum(axis=1).mean()) / length_sq
+    # A scene with depth has matches between any two of its planes. A copy has nearly none.
+    along = (plane.points2 - images[0]) @ shift / length_sq
+    between = np.count_nonzero((along > 0.3) & (along < 0.7))
+    # The share of the plane among the neighbours of the copy, divided by its share among all matches.
+    both, some = np.concatenate(supports), plane.points1[second[:: len(second) // 64 + 1]]
+    distances_sq = ((some[:, None] - plane.points1[both]) ** 2).sum(axis=2)
+    near = np.argpartition(distances_sq, 6, axis=1)[:, :7]  # each point itself, and six others
+    mixing = np.mean(near < len(first)) * (7 / 6) * len(both) / len(first)
+    return bool(spread_sq < 0.2**2 and between < 0.2 * len(second) and mixing > 0.7)
+
+
 def _with_others(kind: DegeneracyKind | None, share: float, others: Array, margins: Array) -> Degeneracy:
     """Return the degeneracy, given other poses (k, ...) and the margins (k,) by which the answer is better."""
     largest_chance, clear = 3.0, 8.0  # smaller margins than the first may be noise; margins are clipped at the second
