@@ -108,7 +108,7 @@ def test_the_guide_has_the_output_of_the_command(capsys):
 
 
 def test_the_readme_is_a_first_screen():
-    """What it is, a picture, install, calls and then tables; everything long is elsewhere."""
+    """The README has a description, a picture, the installation, calls and a table, in this order, and is short."""
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert len(readme.splitlines()) <= 120
     parts = ("![", "## Install", "```python", "| you have", "<!-- table: first", "## Where others", "## More")

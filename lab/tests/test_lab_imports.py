@@ -58,7 +58,7 @@ def test_imports_form_no_cycle():
 
 
 def module_of(name):
-    """Return the module of caransac that an imported name is, or that contains it."""
+    """Return the module of caransac to which an imported name belongs."""
     place = Path(caransac.__file__).parent.joinpath(*name.split(".")[1:])
     return name if place.with_suffix(".py").is_file() or place.is_dir() else name.rpartition(".")[0]
 

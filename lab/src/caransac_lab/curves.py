@@ -19,7 +19,7 @@ def draw_training(path: Path, log: Sequence[Mapping[str, float]], panels: Mappin
     """Draw the training and validation curves of a run over optimiser steps.
 
     Args:
-        path: where to write the picture.
+        path: path of the picture.
         log: one row per validation, from the trainer.
         panels: names of figures by the title of their panel.
     """

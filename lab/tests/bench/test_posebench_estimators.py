@@ -1,4 +1,4 @@
-"""The estimators for posebench: pairs as it passes them, errors as it wants them."""
+"""The estimators for posebench: the form of its pairs, and of the errors that it expects."""
 
 import h5py
 import numpy as np
@@ -12,7 +12,7 @@ OPTIONS = {"max_error": 1.0, "ransac": {"max_iterations": 1000, "min_iterations"
 
 
 def read_instance(path, **changed):
-    """A pair of a file as posebench reads it: cameras as dictionaries, t as it is in the file."""
+    """A pair in the form in which posebench reads it: cameras are dictionaries, t is not normalised."""
     with h5py.File(path) as file:
         group = file["pair"]
         points = {name: group[name][:] for name in ("x1", "x2", "R", "t")}

@@ -267,7 +267,7 @@ def test_a_changed_tree_is_refused(monkeypatch, capsys):
 
 
 def test_a_folder_without_pairs_is_refused(tmp_path, capsys):
-    """Otherwise most steps are left out, which is noticed an hour later."""
+    """A wrong folder would leave out most steps, and users would notice it only after an hour."""
     assert main(["publish", "--data", str(tmp_path)]) == 2
     assert f"no folder realpairs in {tmp_path}" in capsys.readouterr().err
 

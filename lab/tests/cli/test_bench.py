@@ -42,7 +42,7 @@ def test_tables_of_the_paper_show_its_figures_on_its_data(tmp_path, capsys):
 
 
 def test_all_tables_and_figures_of_the_paper_run(tmp_path, monkeypatch, capsys, rng):
-    """Runs all installed rows of some tables, on one pair in each layout; `make paper` runs all tables."""
+    """The test runs all installed rows of some tables, on one pair in each layout; `make paper` runs all tables."""
     for name in set(TABLES) - {"table-4", "table-6"}:
         monkeypatch.delitem(TABLES, name)
     pairs = list(make_synthetic(1))

@@ -129,7 +129,7 @@ def test_an_impossible_run_is_refused_in_one_line(path, tmp_path, make_training,
     change(parts)
     torch.save(parts, path)
     with pytest.raises(
-        ValueError, match=r"checkpoint\.pt does not hold a run of caransac: choose another folder \(.*\)$"
+        ValueError, match=r"checkpoint\.pt does not contain a run of caransac: choose another folder \(.*\)$"
     ):
         training.restore()
 

@@ -1,4 +1,4 @@
-"""The state network in torch gives the same results as in numpy; its weights."""
+"""The state network in torch: same results as in numpy, and exchange of weights."""
 
 import numpy as np
 import pytest

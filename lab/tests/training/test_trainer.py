@@ -56,7 +56,7 @@ def test_a_small_run_learns_resumes_and_exports(tmp_path, monkeypatch):
     # A run that is stopped halfway and resumed with another number of workers gives identical weights.
     monkeypatch.setattr("caransac_lab.training.trainer.ProcessPool", OwnThread)
     train(recipe, tmp_path / "halves", steps=14, workers=1, evidence_runs=6)
-    with pytest.raises(ValueError, match="holds a training run"):
+    with pytest.raises(ValueError, match="contains a training run"):
         train(recipe, tmp_path / "halves", steps=24)
     with pytest.raises(ValueError, match="another width"):
         train(replace(recipe, width=16), tmp_path / "halves", steps=24, resume=True)
@@ -135,7 +135,7 @@ def test_the_command_line_trains_and_refuses(tmp_path, capsys):
     assert main(arguments) == 0
     assert str(out / "weights.npz") in capsys.readouterr().out.replace("\n", "")
     assert main(arguments) == 2
-    assert "holds a training run" in capsys.readouterr().err
+    assert "contains a training run" in capsys.readouterr().err
     assert main([*arguments, "--resume", "--data", str(tmp_path / "nowhere")]) == 2
     assert "no such folder" in capsys.readouterr().err
     assert main(["train", "--out", str(tmp_path / "other"), "--width", "7"]) == 2

@@ -59,7 +59,9 @@ class Journal:
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"{self.path} is not a journal of this benchmark: remove it ({error})") from error
         if changed:
-            raise ValueError(f"out: {self.path.parent} holds results with another {', '.join(changed)}; choose another")
+            raise ValueError(
+                f"out: {self.path.parent} contains results with another {', '.join(changed)}; choose another"
+            )
         self.outcomes.update(outcomes)
         return "".join(lines)
 

@@ -240,7 +240,7 @@ def _style(axes: Any, marker: bool = True) -> dict[str, Any]:
 
 
 def _finish(axes: Any) -> None:
-    """Add a grid, full numbers on a logarithmic axis, and the legend beside the plot, where it hides nothing.
+    """Add a grid, full numbers on a logarithmic axis, and the legend beside the plot.
 
     The figure is enlarged if it is too low for its legend.
     """

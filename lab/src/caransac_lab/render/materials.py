@@ -105,7 +105,7 @@ make_wood = partial(
 
 
 def make_plaster(rng: np.random.Generator, lengths: tuple[float, float], *, colour: ArrayLike) -> Material:
-    """Create plaster of a colour, dirty near the ground, and missing in a few places where bricks are visible."""
+    """Create plaster of a colour, dirty near the ground, with bricks visible in a few places."""
     bricks = make_brick(rng, lengths)
     shape = bricks.relief.shape
     fine, coarse = fractal(rng, shape, 0.2), fractal(rng, shape, 1.0)

@@ -85,7 +85,7 @@ def train(
     check_no_input(out / WEIGHTS, starts, "out:")
     make_folder(out)
     if (out / CHECKPOINT).exists() and not resume:
-        raise ValueError(f"out: {out} holds a training run; resume it or choose another folder")
+        raise ValueError(f"out: {out} contains a training run; resume it or choose another folder")
     with ProcessPool(workers, worker.start, recipe) as pool:
         training = Training(recipe, out, pool)
         if resume:
@@ -210,11 +210,11 @@ class Training:
             self._check_state()
         except Exception as error:  # a foreign file may raise anything
             if changed := [name for name, value in asdict(self.recipe).items() if value != parts["recipe"][name]]:
-                raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}") from error
+                raise ValueError(f"out: {self.out} contains a run with another {', '.join(changed)}") from error
             why = " ".join(str(error).split())
-            raise ValueError(f"{path} does not hold a run of caransac: choose another folder ({why})") from error
+            raise ValueError(f"{path} does not contain a run of caransac: choose another folder ({why})") from error
         if changed := self.recipe.differences(recipe):
-            raise ValueError(f"out: {self.out} holds a run with another {', '.join(changed)}")
+            raise ValueError(f"out: {self.out} contains a run with another {', '.join(changed)}")
 
     def _check_state(self) -> None:
         """Raise a ValueError if a checkpoint has impossible values."""

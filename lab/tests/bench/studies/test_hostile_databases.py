@@ -1,4 +1,4 @@
-"""The table of malicious databases: a few of them, verified by the command of the study."""
+"""The table of malicious databases: the command of the study verifies a few of them."""
 
 import importlib
 import json
