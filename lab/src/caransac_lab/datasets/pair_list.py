@@ -24,7 +24,7 @@ from caransac.io.matches import Matches
 from caransac.options import ScoreKind
 from caransac_lab.datasets.pair import Pair, naming_pair
 
-# An HDF5 file is corrupt if its writer dies, so matches are collected in an SQLite file until all exist.
+# An HDF5 file is corrupt if its writer is killed, so matches are collected in an SQLite file until all exist.
 OTHERWISE = "is not what an unfinished run of this version left ({error}): move it away to start anew"
 
 

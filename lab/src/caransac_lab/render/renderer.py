@@ -64,7 +64,7 @@ def _ray_grid(camera: Camera, supersample: int) -> tuple[Array, Array]:
 def _cast(
     faces: list[Face], columns: Array, rows: Array, R: Array, t: Array
 ) -> tuple[NDArray[np.int16], Array, Floats]:
-    """Find what each ray (column, row, 1) meets first: face index or -1, inverse depth, and position on the face.
+    """Find the first face on each ray (column, row, 1): its index or -1, inverse depth, and position on the face.
 
     The point at depth z on a ray d lies in the plane through c with normal n if ``1 / z = (n . d) / (n . c)``.
     """

@@ -75,7 +75,7 @@ def make_pyramid(level: Floats) -> tuple[Floats, ...]:
 
 
 def sample(face: Face, places: Floats, footprint: Array) -> Floats:
-    """Sample levels (n,) or (n, 3) at places (n, 2) in metres, with a coarseness for their footprints (n,) in metres.
+    """Sample levels (n,) or (n, 3) at places (n, 2) in metres, from coarser levels for larger footprints (n,).
 
     The shortest wavelength is four texels, so a footprint of two texels needs no coarser level.
     """

@@ -30,7 +30,7 @@ def draw_outliers(
     `max_coherent` limits the number of wrong matches for each cause that makes many of them agree with each other.
     """
     # Both images have keypoints on texture; image 2 also on objects that image 1 does not show. A wrong match connects
-    # any two keypoints, rarely ones that have found their right partner.
+    # any two keypoints, but seldom keypoints that have a right match.
     size2, num_clusters = image_size(views.camera2), scene.num_clusters
     texture = rng.gamma(log_uniform(rng, 0.2, 1.5), size=num_clusters) + 0.02
     crowds = np.bincount(right.clusters, minlength=num_clusters) * num_clusters / max(len(right.clusters), 1)

@@ -265,7 +265,7 @@ class PairSource:
         self._chances = scene_chances([pair.scene for pair in self.pairs])
 
     def balanced(self) -> PairSource:
-        """Return the same source with equal weight for every folder, because the confidence must know all matchers."""
+        """Return the same source with equal weight for every folder, because the confidence must suit all matchers."""
         source = copy(self)
         source._chances = scene_chances([pair.scene for pair in self.pairs], balanced=True)
         return source

@@ -13,7 +13,7 @@ from caransac_lab.datasets import Pair, Query
 from caransac_lab.synthetic.distributions import log_uniform
 
 FEW = (6, 30)  # number of matches
-FOCAL_FACTORS = (1.15, 2.0)  # factors by which a focal length is wrong that is passed as exact
+FOCAL_FACTORS = (1.15, 2.0)  # error factors of focal lengths that are passed as exact
 FAR = (5.0, 100.0)  # factors of the depths
 MAX_TILT = 1.2  # radians between a plane and the image
 UNSCORED = 0.35  # share of hard queries without scores

@@ -43,7 +43,7 @@ def cropped(pair: Pair, rng: np.random.Generator) -> Pair:
 
 
 def bent(pair: Pair, rng: np.random.Generator) -> Pair:
-    """Add radial distortion to a pair. Its cameras do not know about it."""
+    """Add radial distortion to a pair. Its cameras remain without distortion."""
     k1 = rng.normal(0, log_uniform(rng, *DISTORTIONS))
     return replace(pair, points1=_bend(pair.points1, pair.camera1, k1), points2=_bend(pair.points2, pair.camera2, k1))
 
@@ -59,7 +59,7 @@ def overlaid(pair: Pair, rng: np.random.Generator) -> Pair:
     """Add static matches in a corner of a pair: a logo, the bonnet of a car, dirt on the lens."""
     right = np.flatnonzero(pair.right_matches() > 0)
     right = right if len(right) else np.arange(len(pair.points1))  # a camera that only rotated has no right matches
-    # The new matches copy their scores.
+    # The new matches copy the scores of these right matches.
     drawn = rng.choice(right, max(int(log_uniform(rng, *OVERLAYS) * len(right)), 2))
     low, high = pair.points1.min(axis=0), pair.points1.max(axis=0)
     sides = rng.uniform(*OVERLAY_SIDES, 2) * (high - low)
