@@ -106,7 +106,7 @@ STEPS = (
     Step("worked_pair", minutes=0.1),
     Step("speed", words=most_pairs(4), full=most_pairs(12), data={"--data": VAL}, minutes=6, whole=True),
     Step("peers", words=most_pairs(20), full=("--seeds", "5"), data={"": SCORED}, needs="", minutes=8, whole=True),
-    Step("unscored", words=most_pairs(8), full=("--seeds", "5"), data={"": UNSCORED}, needs="", minutes=9, whole=True),
+    Step("unscored", words=most_pairs(10), full=("--seeds", "5"), data={"": UNSCORED}, needs="", minutes=8, whole=True),
     Step(
         "tuned",
         words=(*most_pairs(5), "--tune-pairs", "1"),
