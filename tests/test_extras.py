@@ -74,7 +74,7 @@ PEERS = [e for e in ESTIMATORS.values() if e.module != "caransac" and e.package 
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda e: e.name)
-def test_the_benchmark_asks_for_peers_as_new_as_the_adapters_want(peer):
+def test_the_benchmark_requires_the_minimum_versions_of_the_adapters(peer):
     assert any(requirement.startswith(f"{peer.package}>={peer.min_version}") for requirement in of_lab("bench"))
 
 

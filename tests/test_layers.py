@@ -114,7 +114,7 @@ def test_the_tests_mirror_the_packages():
     assert folders == packages - {"kernels"} | {"native", "properties", "fuzz"}  # tests/native tests the kernels
 
 
-def test_a_module_name_means_one_thing():
+def test_module_names_are_unique():
     modules = defaultdict(list)
     for module in map(module_of, FILES):
         modules[module.rpartition(".")[2]].append(module)

@@ -18,7 +18,7 @@ def test_summary_of_known_errors():
     assert figures == {"AUC5": 47.5, "AUC1": 37.5, "MAP20": 75.0, "Med": 5.25, "Avg": 47.625}
 
 
-def test_calibration_error_of_honest_and_of_boastful_probabilities(rng):
+def test_calibration_error_of_calibrated_and_overconfident_probabilities(rng):
     p = rng.uniform(size=50_000)
     honest = rng.uniform(size=50_000) < p
     assert expected_calibration_error(p, honest) < 0.01

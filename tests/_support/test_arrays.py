@@ -44,7 +44,7 @@ def test_lists_and_integers_are_taken():
     assert Matches([[1, 2]], [[3, 4]], [0.5]).scores.dtype == float
 
 
-def test_scores_are_one_a_match():
+def test_there_is_one_score_per_match():
     with pytest.raises(ValueError, match=r"scores must have shape \(10,\)"):
         Matches(POINTS, POINTS, np.ones(9), "ratio")
 

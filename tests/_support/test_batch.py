@@ -104,7 +104,7 @@ def test_leaving_the_loop_cancels_waiting_calls():
 
 
 @pytest.mark.slow
-def test_the_call_that_brings_a_worker_down_is_known():
+def test_the_call_that_kills_a_worker_is_identified():
     with ProcessPool(2) as pool:
         # A call with a wrong argument fails in the worker.
         calls = submit_all(pool, os.kill, [(os.getpid(), 0)], look_ahead=2)

@@ -90,14 +90,14 @@ def test_requests_after_the_end_are_ignored():
     assert process.communicate("\n", timeout=HANGS_S)[1] == "" and process.returncode == 0
 
 
-def test_a_process_that_ignores_interruptions_goes_on_doing_so():
+def test_a_process_that_ignores_interruptions_keeps_ignoring_them():
     process = start("late", handler=signal.SIG_IGN)
     os.killpg(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "done\n"
     assert process.communicate("\n", timeout=HANGS_S)[1] == "" and process.returncode == 0
 
 
-def test_the_cursor_of_a_terminal_comes_back():
+def test_the_cursor_of_a_terminal_is_restored():
     ours, theirs = pty.openpty()
     process = start("sleeps", stderr=theirs)
     os.close(theirs)

@@ -63,7 +63,7 @@ def test_data_that_cannot_be_sent_are_an_error(pool):
     assert pool.submit(abs, -1).result() == 1
 
 
-def test_a_death_costs_one_call():
+def test_a_crash_of_a_worker_costs_one_call():
     with ProcessPool(2) as pool:
         longer = pool.submit(nap_and_tell, 1.0)
         with pytest.raises(WorkerDiedError, match="exit code 3"):
@@ -85,7 +85,7 @@ def test_a_worker_that_stays_stopped_is_replaced(monkeypatch):
             assert is_gone(pid) and pool.submit(abs, -1).result() == 1
 
 
-def test_a_worker_that_is_stopped_for_a_moment_goes_on(pool):
+def test_a_briefly_stopped_worker_continues(pool):
     pid = pool.submit(os.getpid).result()
     os.kill(pid, signal.SIGSTOP)
     naps = [pool.submit(nap_and_tell, 0.2) for _ in range(2)]
@@ -105,7 +105,7 @@ def test_workers_ignore_interruptions(pool):
     assert pid in {pool.submit(nap_and_tell, 0.2).result() for _ in range(3)}
 
 
-def test_workers_are_gone_after_the_pool():
+def test_workers_end_with_the_pool():
     with ProcessPool(1) as pool:
         pid = pool.submit(os.getpid).result()
     assert is_gone(pid)

@@ -104,7 +104,7 @@ def test_the_pooled_camera_gives_better_poses_than_none():
     assert pooled < 0.6 * unknown
 
 
-def test_turned_images_bring_their_sizes():
+def test_pairs_of_rotated_images_may_have_their_own_sizes():
     turned = [
         {"points1": points1, "points2": points2, "image_size2": SIZE[::-1]}
         for points1, points2 in collection("around", 8, size2=SIZE[::-1])

@@ -80,7 +80,7 @@ def test_wrong_arguments_are_named():
         caransac.estimate_homography(np.zeros((5, 2)), np.zeros((5, 2)), scores=np.zeros(5))
 
 
-def test_a_corner_that_goes_to_infinity_leaves_the_confidence_a_number():
+def test_a_corner_at_infinity_gives_a_finite_confidence():
     """The horizon of the plane goes exactly through a corner of the matched region."""
     points1 = [[2.0, 0], [4, 2], [1, 4], [0, 1], [4, 4], [2, 0], [4, 1]]
     points2 = [[-1.0, 1], [-1, 0], [4, -7], [3, -2], [-0.5, -1], [-1, 0], [-1.25, 0.5]]

@@ -198,7 +198,7 @@ def test_one_absurd_match_changes_little(problem, size, method):
 
 @pytest.mark.parametrize("size", [1e4, 1e6, 1e9, 1e11])
 @pytest.mark.parametrize("known", [False, True], ids=["unknown cameras", "known cameras"])
-def test_one_absurd_match_changes_no_kind(known, size):
+def test_one_absurd_match_does_not_change_the_kind(known, size):
     """A match a million pixels away once made the other matches look unmoved, with a confidence of one."""
     pair = make_pair(800, outlier_ratio=0.4, seed=3)
     cameras = (pair.camera1, pair.camera2) if known else ()

@@ -265,7 +265,7 @@ def test_very_many_matches():
     assert np.mean(found.inliers == query.inliers) > 0.95
 
 
-def test_the_result_shows_itself_and_comes_back(tmp_path):
+def test_the_result_is_displayed_and_saved(tmp_path):
     query = make_query(100, outlier_ratio=0.3, seed=15)
     found = estimate(query, options=Options(keep_trace=True))
     assert repr(found).startswith("AbsolutePoseResult(success, rotation")

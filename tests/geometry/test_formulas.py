@@ -58,7 +58,7 @@ def test_angles_are_accurate_everywhere(rng, angle_deg):
     assert geometry.angle_between_deg(across, R @ across) == pytest.approx(angle_deg, abs=1e-6)
 
 
-def test_pose_error_is_the_larger_one_and_minds_the_sign(rng):
+def test_the_pose_error_is_the_larger_error_and_depends_on_the_sign(rng):
     (R,), (t,) = random_poses(rng, 1)
     assert geometry.pose_error_deg(R, t, R, t) == pytest.approx(0, abs=1e-6)
     assert geometry.pose_error_deg(R, -t, R, t) == pytest.approx(180)

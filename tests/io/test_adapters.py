@@ -230,7 +230,7 @@ def test_what_has_no_known_form_is_refused_by_name(arguments, message):
         ({"image_size2": (640.5, 480)}, r"image_size2 must be \(width, height\)"),
     ],
 )
-def test_what_goes_with_the_points_is_refused_by_name(change, message):
+def test_invalid_arguments_beside_the_points_are_refused_by_name(change, message):
     with pytest.raises(ValueError, match=message):
         caransac.matches_from(np.zeros((5, 2)), np.zeros((5, 2)), **change)
 

@@ -258,7 +258,7 @@ def test_a_prior_pulls_k1_towards_the_given_value(rng):
     assert found[3] == model[0, 5], "exact parameters do not change"
 
 
-def test_the_largest_consensus_is_found_as_by_scoring_all(rng):
+def test_the_largest_consensus_is_the_same_as_by_scoring_all(rng):
     correspondences, model, *_ = scene(rng, ABSOLUTE_POSES, 300, noise=0.002)
     models = np.stack([ABSOLUTE_POSES.retract(model, 0.02 * rng.normal(size=6)) for _ in range(100)])
     totals = ABSOLUTE_POSES.msac_scores(models, correspondences, 0.02).sum(axis=1)

@@ -78,7 +78,7 @@ def test_models_of_any_numbers_are_scored_and_refined(rng, kind, entry):
 
 
 @pytest.mark.parametrize("wrong", [2**32, -(2**32), 2**63 - 1, 1.5, np.nan, np.inf, 1e300])
-def test_indices_do_not_turn_into_others(rng, wrong):
+def test_indices_of_other_types_are_refused(rng, wrong):
     points = kernels.pack(*rng.normal(size=(2, 10, 2)))
     for solve, size in ((kernels.five_point, 5), (kernels.seven_point, 7), (kernels.four_point, 4)):
         with pytest.raises(TypeError, match="incompatible"):

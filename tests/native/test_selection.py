@@ -13,7 +13,7 @@ def test_the_most_likely_points_have_the_largest_probabilities(rng, count):
     assert np.array_equal(kernels.most_likely(probabilities, count), expected)
 
 
-def test_of_equal_ones_the_first_are_chosen():
+def test_the_first_of_equal_values_are_chosen():
     probabilities = np.array([0.5, 0.9, 0.5, 0.5, 0.1], np.float32)
     assert kernels.most_likely(probabilities, 3).tolist() == [0, 1, 2]
     assert kernels.most_likely(np.ones(9, np.float32), 4).tolist() == [0, 1, 2, 3]

@@ -49,7 +49,7 @@ def test_points_and_camera_agree_with_pycolmap(models):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_cameras_of_every_model_are_found_behind_each_other(tmp_path, name):
+def test_cameras_of_consecutive_records_of_every_model_are_found(tmp_path, name):
     model = pycolmap.Reconstruction()
     for number, kind in ((3, name), (5, "PINHOLE")):
         kind = getattr(pycolmap.CameraModelId, kind)

@@ -50,7 +50,7 @@ def die(pair):
     return np.ones(len(pair.points1))
 
 
-def test_a_peer_that_dies_harms_no_other(tmp_path, run_plan):
+def test_a_crashing_peer_affects_no_other(tmp_path, run_plan):
     plan = Plan(sources=("synthetic:3",), methods=("LM-LO",), filters=(BenchFilter("deadly", die),), timing_pairs=0)
     plain, deadly = run_plan(plan, tmp_path)
     assert plain.method.label == "LM-LO"

@@ -110,7 +110,7 @@ def test_every_method_accepts_oversampling(method):
 
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo"])
-def test_one_sample_for_each_that_is_solved_is_the_public_call(method):
+def test_oversampling_by_one_equals_the_public_call(method):
     pair = make_pair(300, outlier_ratio=0.5, seed=1)
     options, info = Options(method=method), MatchInfo(pair.scores)
     scores = {"scores": pair.scores, "score_kind": "ratio", "options": options}

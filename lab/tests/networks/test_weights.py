@@ -18,7 +18,7 @@ def test_the_list_of_weights_in_the_lab_is_complete():
     assert {path.stem for path in FOLDER.glob("*.json")} == IN_LAB
 
 
-def test_names_of_the_package_and_paths_stay(tmp_path):
+def test_names_of_the_package_and_paths_are_not_changed(tmp_path):
     assert find_weights("default") == "default"
     assert find_weights(tmp_path / "filter") == tmp_path / "filter"
     assert find_weights("filter").is_file()

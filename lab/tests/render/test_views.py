@@ -45,7 +45,7 @@ def test_a_surface_point_has_the_same_texture_in_both_views(scene):
         assert disagreement(np.array(shift)) > 1.3 * disagreement(0.0)
 
 
-def test_depth_of_a_floor_is_the_textbook_one(scene):
+def test_the_depth_of_a_floor_matches_its_formula(scene):
     R, t = render.look_at([0.0, -4.0, 0.5], [0.0, 0.0, 0.5])  # a level camera, so the horizon is the middle row
     depth = render.render_depth(scene[:1], CAMERA, R, t)
     assert np.all(np.isinf(depth[:119]))
@@ -53,7 +53,7 @@ def test_depth_of_a_floor_is_the_textbook_one(scene):
     np.testing.assert_allclose(depth[rows, 100], 0.5 * 480 / (rows - 119.5), rtol=1e-12)
 
 
-def test_the_nearest_surface_is_the_one_seen(scene):
+def test_the_nearest_surface_is_visible(scene):
     depth = render.render_depth(scene, CAMERA, *POSES[0])
     alone = np.stack([render.render_depth([face], CAMERA, *POSES[0]) for face in scene])
     np.testing.assert_allclose(depth, alone.min(axis=0))

@@ -27,7 +27,7 @@ def test_every_kind_gives_an_ordinary_pair(pair, kind, rng):
 
 
 @pytest.mark.parametrize("kind", ["plane", "line", "tiny"])
-def test_the_truth_goes_with_the_scene(pair, kind, rng):
+def test_the_truth_matches_the_new_scene(pair, kind, rng):
     shares = [restage(pair, kind, rng).pair.right_matches().mean() for _ in range(20)]
     assert np.mean(shares) > 0.4  # noise of up to 1.5 px moves some matches farther than 1 px
 

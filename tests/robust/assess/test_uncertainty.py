@@ -76,7 +76,7 @@ def test_covariance_parameters_match_the_kernels(rng):
 
 
 @pytest.mark.parametrize("method", ["ca-ransac", "lm-lo", "lm-lo-u"])
-def test_every_method_has_one(method):
+def test_every_method_has_a_covariance(method):
     pair = make_pair(300, outlier_ratio=0.3, seed=2)
     cameras = pair.camera1, pair.camera2
     found = estimate_relative_pose(pair.points1, pair.points2, *cameras, options=Options(method=method))

@@ -68,7 +68,7 @@ def test_the_noise_is_the_median_distance_of_right_matches(noise_px, outlier_rat
 
 
 @pytest.mark.parametrize("share_wrong", [0.1, 0.3])
-def test_wrong_matches_that_look_right_are_taken_off(rng, share_wrong):
+def test_wrong_matches_of_high_prior_do_not_change_the_noise(rng, share_wrong):
     problem, pose, inliers = scene(1.0, 0.5)
     prior = as_prior(inliers)
     wrong = np.flatnonzero(~inliers)
@@ -192,7 +192,7 @@ def test_a_given_threshold_is_reported_without_a_model_too(method, num_points):
     assert result.max_error_px == pytest.approx(3.5)
 
 
-def test_noisy_matches_are_served_better_than_by_one_pixel():
+def test_the_automatic_threshold_is_better_than_one_pixel_for_noisy_matches():
     errors = {}
     for seed in range(8):
         pair = make_pair(600, outlier_ratio=0.5, noise_px=3.0, seed=seed)

@@ -77,7 +77,8 @@ def make_pyramid(level: Floats) -> tuple[Floats, ...]:
 def sample(face: Face, places: Floats, footprint: Array) -> Floats:
     """Sample levels (n,) or (n, 3) at places (n, 2) in metres, from coarser levels for larger footprints (n,).
 
-    The shortest wavelength is four texels, so a footprint of two texels needs no coarser level.
+    Footprints are in metres. The shortest wavelength is four texels, so a footprint of two texels needs no coarser
+    level.
     """
     pyramid, texel = face.texture, face.texel
     wanted = np.log2(np.maximum(footprint / (2 * texel), 1)).astype(np.float32)
