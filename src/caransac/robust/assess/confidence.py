@@ -40,7 +40,8 @@ def assess_confidence(
     assess_lenses = problem.traits.usual_focal is not None and found.k1 is None
     if sure is not None and assess_lenses and sure > withstands_lenses(math.inf, limit):  # else no lens lowers it
         sure = min(sure, withstands_lenses(ignored_lens_shift(problem, found, evidence), limit))
-    if sure is not None and sure > 0.5 and shows_plane_twice(problem, found, options):
+    may_fit_copies = not problem.traits.exact_cameras  # exact cameras fit a plane and its copy only by chance
+    if sure is not None and sure > 0.5 and may_fit_copies and shows_plane_twice(problem, found, options):
         sure = 0.5  # either of the two may be right
     if sure is not None and rotation is not None:
         rotation = max(rotation, sure)  # a right pose has a right rotation
