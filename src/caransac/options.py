@@ -38,22 +38,23 @@ class Options:
     use them.
 
     Attributes:
-        method: "ca-ransac", "lm-lo" or "lm-lo-u". "ca-ransac" is Consensus-Adaptive RANSAC, which learns from every
-            round. "lm-lo" is classical LO-RANSAC with Levenberg-Marquardt refinement inside the loop and at its end; it
-            samples the matches with the best scores first (PROSAC). "lm-lo-u" is the same with uniform sampling.
+        method: "ca-ransac", "lm-lo" or "lm-lo-u". "ca-ransac" is Consensus-Adaptive RANSAC, which updates the inlier
+            probabilities after every round. "lm-lo" is classical LO-RANSAC with Levenberg-Marquardt refinement inside
+            the loop and at its end; it samples the matches with the best scores first (PROSAC). "lm-lo-u" is the same
+            with uniform sampling.
         weights: trained weights, for "ca-ransac" only: a name in the package, or the path of an npz file. "default"
             chooses the weights that were trained for the problem.
         rounds: maximum number of rounds, each a batch of samples: 1 to 1,000,000. Four suffice for most pairs; hard
             pairs gain from more.
         samples_per_round: number of minimal samples in a round, 1 to 10,000. Ctrl-C takes effect between rounds.
-        max_error_px: maximum error in pixels of a match that supports a model: the Sampson distance or, for a
-            homography, the symmetric transfer error. "auto" derives it from the noise of the matches; the result
-            reports both.
+        max_error_px: maximum error in pixels of a match that supports a model: the Sampson distance; for a homography,
+            the symmetric transfer error; for an absolute pose, the reprojection error. "auto" derives it from the noise
+            of the matches; the result reports both.
         top_models: number of models with the largest consensus in a round, 1 to 1000. "ca-ransac" attends to them.
             "lm-lo" and "lm-lo-u" refine them before they choose the best one.
         local_models: number of models that "ca-ransac" refines in a round, 1 to 1000. It chooses the ``top_models``
             among them.
-        state_update: ablation of "ca-ransac": False keeps the probabilities from the side information in all rounds.
+        state_update: ablation of "ca-ransac": False keeps the prior probabilities of the matches in all rounds.
         adaptive_sampling: ablation of "ca-ransac": False draws uniformly from the matches with a ratio below 0.8.
         adaptive_refinement: ablation of "ca-ransac": False refines the best model with equal weights on the matches
             within ``max_error_px``.
@@ -64,7 +65,7 @@ class Options:
             draw fewer samples if most matches are probably right. False runs exactly ``rounds * samples_per_round``
             hypotheses.
         success_probability: probability of having drawn a sample without outliers at which the loop may stop. It is
-            computed for uniform sampling; progressive sampling does better.
+            computed for uniform sampling; with progressive sampling (PROSAC), the true probability is usually higher.
         max_seconds: time limit in seconds, or None. No round begins after it. At least one round runs, and the
             assessment of the answer takes additional time. With a limit, the answer depends on the speed of the
             machine.

@@ -58,10 +58,10 @@ class Result:
         consensus: sum of the MSAC scores of the given points; 0 without success.
         probabilities: (N,) probability that a match is within one pixel of the true geometry; None from the
             classical methods.
-        confidence: probability that the model is right; 0 without success; None from the classical methods. A pose is
-            right if its error is below 5°. A fundamental matrix is right if the pose that it implies with the true
-            cameras is right. A homography is right if its mean error at the corners of the matched region is below one
-            per cent of the extent of the matches.
+        confidence: probability that the model is right; 0 without success; None from the classical methods, for rays,
+            and for weights without a fitted confidence. A pose is right if its error is below 5°. A fundamental matrix
+            is right if the pose that it implies with the true cameras is right. A homography is right if its mean error
+            at the corners of the matched region is below one per cent of the extent of the matches.
         warnings: sentences about doubtful input, such as a given focal length that the matches contradict.
         trace: one record of the prior and one of each round of "ca-ransac"; None without ``keep_trace``.
         elapsed_s: wall-clock seconds of the call, without the assessment that the first access to `confidence` starts.
@@ -184,8 +184,8 @@ class PixelResult(Result):
     """Additional fields of every result that is estimated from pixels.
 
     Attributes:
-        max_error_px: inlier threshold in pixels. With the option "auto" it is four times the noise, or more if the
-            keypoints are more precise than usual.
+        max_error_px: inlier threshold in pixels. With the option "auto" it is four times the noise, with a minimum that
+            applies if the keypoints are very precise.
         noise_px: estimated median distance in pixels of right matches to the model; None without success, and from the
             classical methods.
     """
@@ -332,7 +332,7 @@ class RelativePoseResult(TwoViewResult):
         covariance: covariance, (5, 5) or larger, of the numbers that `covariance_of` names. It assumes that noise is
             the only error. The numbers are: the rotation vector w of ``R_true = exp([w]x) R`` in radians; the direction
             along the two columns of `caransac.geometry.direction_basis(t)`, in radians; the logarithms of refined focal
-            lengths. None without success.
+            lengths; estimated k1. None without success.
         covariance_of: names of the numbers in `covariance`, in order.
     """
 
@@ -442,8 +442,8 @@ class GeometryResult(TwoViewResult):
         R: (3, 3) rotation, or None.
         t: (3,) translation direction of length one, or None.
         E: (3, 3) essential matrix, or None.
-        F: (3, 3) fundamental matrix of pixels, without lens distortion, or None.
-        H: (3, 3) homography of pixels, without lens distortion, or None.
+        F: (3, 3) fundamental matrix for undistorted pixels, or None.
+        H: (3, 3) homography for undistorted pixels, or None.
         camera1: camera of image 1 in the answer, or None.
         camera2: camera of image 2 in the answer, or None.
         degeneracy: "planar", "rotation" or None, as in `RelativePoseResult`.

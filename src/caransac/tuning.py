@@ -185,8 +185,8 @@ class ErrorFactors:
     some inliers are wrong. All factors were measured on the training scenes, except `weighted`.
 
     Attributes:
-        weighted: factor for relative poses with exact cameras: the residuals determine the weights of the matches. It
-            was measured on synthetic pairs. With it, 95 % ellipses contain 91 to 96 % of the poses (table
+        weighted: factor for relative poses with exact cameras, because the weights of the matches depend on their
+            residuals. It was measured on synthetic pairs. With it, 95 % ellipses contain 91 to 96 % of the poses (table
             `covariance`).
         absolute: factor for absolute poses. With it, ellipses of one deviation contain two thirds of the training
             queries, as they should.

@@ -65,7 +65,8 @@ def estimate_relative_pose(
         image_size1: (width, height) of image 1 in pixels, used only if `camera1` is None.
         image_size2: (width, height) of image 2 in pixels, used only if `camera2` is None.
         same_camera: whether one camera took both images at one zoom, so that they share an uncertain focal length. With
-            None, the cameras decide or, if they are unknown, the image sizes and the matches.
+            None, the call compares the cameras. If they are unknown, it compares the image sizes and tests both cases
+            on the matches.
         scores: (N,) quality of each match, or None.
         score_kind: kind of the scores, required with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
@@ -180,8 +181,9 @@ def estimate_fundamental(
 
     Returns:
         F with ``x2^T F x1 = 0`` for pixels, rank two, Frobenius norm one. If the data do not determine F, ``success``
-        is False and ``stop_reason`` has the reason. If the sizes are given and the matches show lens distortion, the
-        cameras have its k1, and F applies to pixels without distortion: ``camera1.undistort_pixels(points1)``.
+        is False and ``stop_reason`` has the reason. If the sizes are given and the matches show lens distortion,
+        `camera1` and `camera2` of the result include its k1. F then applies to undistorted pixels:
+        ``camera1.undistort_pixels(points1)``.
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)

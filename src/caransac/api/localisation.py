@@ -37,7 +37,7 @@ def estimate_absolute_pose(
     Args:
         points2d: (N, 2) pixels, of any real dtype and strides.
         points3d: (N, 3) points in any unit; row i matches row i of `points2d`. A keypoint may have several rows, one
-            for each candidate point. Together they count as one match.
+            for each candidate point. Together they have the weight of one match or less.
         camera: camera in any form that `estimate_relative_pose` accepts, or None for an unknown camera, together with
             `image_size`. A camera with a ``focal_deviation`` is refined with the pose. The k1 of a camera with a
             ``distortion_deviation`` is estimated if the matches constrain it.

@@ -35,13 +35,13 @@ def estimate_relative_poses(
             - a mapping of the arguments of `estimate_relative_pose`, ``{"points1": ..., "camera1": ..., ...}``,
             - a tuple ``(points1, points2, camera1, camera2[, scores, score_kind[, image_size1, image_size2]])``, with
               None for unknown entries, or
-            - a record such as `datasets.Pair` with these attributes and, optionally,
-              `scores`, `score_kind`, `features`, `image_size1`, `image_size2`, `same_camera` and `initial_model`.
+            - a record such as `caransac_lab.datasets.Pair` with these attributes and, optionally, `scores`,
+              `score_kind`, `features`, `image_size1`, `image_size2`, `same_camera` and `initial_model`.
         options: options of the pairs that have none of their own.
-        workers: number of threads, or None for one per core. Much of the work needs Python's interpreter lock, so
-            threads gain little: about nothing with 500 matches per pair on two cores. A
-            ``concurrent.futures.ProcessPoolExecutor`` with two processes is 1.6 times as fast as one thread there. Any
-            other executor also works.
+        workers: number of threads, or None for one per core; or an executor. Much of the work needs Python's
+            interpreter lock, so threads gain little. With 500 matches per pair on two cores, two threads are hardly
+            faster than one, and a ``concurrent.futures.ProcessPoolExecutor`` with two processes is 1.6 times as fast as
+            one thread.
         progress: function that is called in the caller's thread after each pair, with the number of finished pairs.
 
     Returns:

@@ -43,10 +43,10 @@ def with_initial(problem: Problem, models: Array, max_error: float, steps: Refin
 def loss_scale(problem: Problem, model: Array, weights: Array, noise: float, tuning: Tuning) -> float:
     """Return the scale of the final Cauchy loss: the noise, or a wider scale if that is clearly more precise.
 
-    A loss at the noise suppresses wrong matches but uses only two thirds of the information in right ones. The variance
-    of either estimate is proportional to ``E[psi^2] / E[psi']^2`` (Huber, "Robust Statistics", 1981), evaluated on the
-    residuals of all matches with weights (n,). Only poses of exact cameras use the wider loss: the priors of other
-    cameras are balanced with a loss at the noise.
+    A loss with the scale of the noise suppresses wrong matches but uses only two thirds of the information in right
+    ones. The variance of either estimate is proportional to ``E[psi^2] / E[psi']^2`` (Huber, "Robust Statistics",
+    1981), evaluated on the residuals of all matches with weights (n,). Only poses of exact cameras use the wider loss:
+    for other cameras, the weight of the prior assumes a loss with the scale of the noise.
     """
     if not problem.traits.has_mean:
         return noise

@@ -1,4 +1,4 @@
-"""The steps of a round of CA-RANSAC. Options switch the ablations of the paper."""
+"""The steps of a round of CA-RANSAC. Options switch parts of them off, for the ablations of the paper."""
 
 from __future__ import annotations
 

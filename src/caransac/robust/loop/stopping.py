@@ -16,7 +16,7 @@ from caransac.tuning import Tuning
 
 
 def samples_needed(inlier_ratio: float, sample_size: int, success_probability: float) -> float:
-    """Return the number of samples of which at least one has no outliers, with the given probability."""
+    """Return how many samples are needed to draw one without outliers with the given probability."""
     all_inliers = inlier_ratio**sample_size
     if all_inliers >= 1:
         return 1

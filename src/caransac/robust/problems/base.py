@@ -27,8 +27,9 @@ class Traits:
 
     Attributes:
         confidence: name of the fit of the confidence in a weights file.
-        degeneracy: scenes that do not determine the answer: planes and rotations of calibrated views ("two views"),
-            planes of uncalibrated views ("uncalibrated"), flat scenes of absolute poses ("one view").
+        degeneracy: name of the test for scenes that do not determine the answer: "two views" (planes and rotations of
+            calibrated views), "uncalibrated" (planes of uncalibrated views) or "one view" (flat scenes of absolute
+            poses).
         uncertainty: whether the covariance of the pose is assessed with the answer.
         exact_cameras: whether cameras were given as exact. The matches may contradict them.
         usual_focal: focal length of an ordinary camera in the unit of the points, at which the effect of unknown lens
@@ -141,7 +142,7 @@ class Problem(ABC):
         return self.with_changes(correspondences=self.correspondences.subset(index), usable=None)
 
     def through(self, k1: tuple[float, float] | None) -> Self:
-        """Return the problem with its points undistorted by other lenses; None keeps the current lenses."""
+        """Return the problem with its points undistorted with another k1 of each lens; None keeps the current k1."""
         if self.lens_prior is None or k1 is None or k1 == self.lens_prior.k1:
             return self
         _ = self.extent  # lengths keep the unit of the given cameras
