@@ -69,7 +69,7 @@ def test_a_facade_matched_to_its_next_windows_is_not_trusted():
     found = [sized("repeated facade", seed) for seed in range(12)]
     wrong = [result.confidence for result, right in found if not right]
     assert len(wrong) >= 10
-    assert sum(confidence > 0.9 for confidence in wrong) <= 2  # 6 before the copy of the plane was looked for
+    assert sum(confidence >= 0.5 for confidence in wrong) <= 2  # 6 were above 0.9 without the test for copies
 
 
 def test_scenes_with_depth_and_small_parallax_are_no_copies_of_a_plane():

@@ -42,7 +42,7 @@ def assess_confidence(
         sure = min(sure, withstands_lenses(ignored_lens_shift(problem, found, evidence), limit))
     may_fit_copies = not problem.traits.exact_cameras  # exact cameras fit a plane and its copy only by chance
     if sure is not None and sure > 0.5 and may_fit_copies and shows_plane_twice(problem, found, options):
-        sure = 0.5  # either of the two may be right
+        sure /= 2  # either of the two may be right
     if sure is not None and rotation is not None:
         rotation = max(rotation, sure)  # a right pose has a right rotation
     return replace(seen, confidence=sure, rotation_confidence=rotation)
