@@ -27,7 +27,8 @@ x2 = R x1 + t with |t| = 1. Unknown and uncertain focal lengths are estimated,
 too. The result is a homography if the scene is a plane whose pose is ambiguous,
 and a rotation if the camera turned without moving. The exit code is 0 for a
 reliable result, 1 if there is none or its confidence is below --min-confidence,
-and 2 for a wrong argument or an unreadable file. Images need the extra 'images'."""
+and 2 for a wrong argument or an unreadable file. Images need the extra
+'images'."""
 EXAMPLES = """\
 examples:
   caransac pose a.jpg b.jpg                       cameras from EXIF or estimated
