@@ -39,9 +39,8 @@ def estimate_relative_poses(
               `score_kind`, `features`, `image_size1`, `image_size2`, `same_camera` and `initial_model`.
         options: options of the pairs that have none of their own.
         workers: number of threads, or None for one per core; or an executor. Much of the work needs Python's
-            interpreter lock, so threads gain little. With 500 matches per pair on two cores, two threads are hardly
-            faster than one, and a ``concurrent.futures.ProcessPoolExecutor`` with two processes is 1.6 times as fast as
-            one thread.
+            interpreter lock, so threads gain little, and hardly anything with a few hundred matches per pair. The
+            processes of a ``concurrent.futures.ProcessPoolExecutor`` do not share a lock.
         progress: function that is called in the caller's thread after each pair, with the number of finished pairs.
 
     Returns:

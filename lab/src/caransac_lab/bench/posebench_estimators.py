@@ -49,8 +49,8 @@ def fundamental_caransac(instance: Instance, **options: Any) -> dict[str, float]
 
 def options_of(instance: Instance, **options: Any) -> caransac.Options:
     """Return posebench's limit of iterations and success probability as our options."""
-    told = instance["opt"]["ransac"]
-    limits = in_rounds(told["max_iterations"]) | {"success_probability": told["success_prob"]}
+    given = instance["opt"]["ransac"]
+    limits = in_rounds(given["max_iterations"]) | {"success_probability": given["success_prob"]}
     return caransac.Options(**limits | options)
 
 

@@ -12,7 +12,7 @@ DIR has scenes in the layout of the RANSAC Tutorial 2020 (docs/formats.md). An a
 more than five degrees; a fundamental matrix counts by the pose that it implies with the true cameras. A camera that
 only rotated has no translation, so every pose of it is wrong. A pair without an answer counts as wrong, with a
 confidence of 0. One thread. With free focal lengths, one model explains nine matches in ten of a repeated facade,
-including those of the next window. There is no rival, but the plane and its shifted copy limit the confidence to 0.5.
+including those of the next window. There is no rival, but the plane and its shifted copy halve the confidence.
 All rows are ours; `--only` runs some parts.
 """
 
