@@ -98,7 +98,7 @@ def test_a_result_has_a_reliability_and_is_not_a_bool(results):
 def test_a_dict_is_short_unless_it_is_full(results):
     for result in results.values():
         short, full = result.to_dict(), result.to_dict(full=True)
-        assert set(full) - set(short) == {"points1", "points2", "trace"} | (
+        assert set(full) - set(short) == {"points1", "points2", "refinement", "trace"} | (
             {"epipolar"} if isinstance(result, caransac.GeometryResult) else set()
         )
         assert short == {name: full[name] for name in short}

@@ -13,6 +13,8 @@ from caransac.results import GeometryResult as GeometryResult
 from caransac.results import HomographyResult as HomographyResult
 from caransac.results import Points3D as Points3D
 from caransac.results import RayPoseResult as RayPoseResult
+from caransac.results import RefinedMatches as RefinedMatches
+from caransac.results import Refinement as Refinement
 from caransac.results import RelativePose as RelativePose
 from caransac.results import RelativePoseResult as RelativePoseResult
 from caransac.results import Rival as Rival

@@ -23,7 +23,9 @@ FULL = {"full": True}  # metadata of long fields, which only full=True writes
 SHAPES: dict[str, tuple[str | int, ...]] = {
     **dict.fromkeys(("R", "E", "F", "H"), (3, 3)),
     "t": (3,),
-    **dict.fromkeys(("points1", "points2", "points2d"), ("n", 2)),
+    **dict.fromkeys(("points1", "points2", "points2d", "given2"), ("n", 2)),
+    "information": ("n", 2, 2),
+    "correlations": ("n",),
     **dict.fromkeys(("points3d", "rays1", "rays2"), ("n", 3)),
     "probabilities": ("n",),
     "covariance": ("f", "f"),
@@ -83,7 +85,7 @@ def fields_from_plain(kind: type, values: Mapping[str, Any], num_matches: int) -
     """
     for field in fields(kind):
         required = field.default is MISSING and field.default_factory is MISSING
-        if field.name not in values and (required or field.metadata.get("full")):
+        if field.name not in values and required:
             also = "; to_dict(full=True) and save() include it" if field.metadata.get("full") else ""
             raise ValueError(f"{field.name} is missing{also}")
     return _entries({field.name: _hints(kind)[field.name] for field in fields(kind)}, values, num_matches)

@@ -48,6 +48,49 @@ class Rival(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class RefinedMatches:
+    """Matches whose second point was moved to where the patches of both photographs agree.
+
+    Attributes:
+        points2: (N, 2) pixels in image 2. Matches that were not refined keep their point.
+        refined: (N,) bool mask of the refined matches.
+        correlations: (N,) correlation of the two patches, up to 1; 0 if the match was not refined.
+        information: (N, 2, 2) inverse covariance of the refined point in 1/px². Along an edge, it is small in one
+            direction. It is zero if the match was not refined.
+    """
+
+    points2: Array
+    refined: NDArray[np.bool_]
+    correlations: Array
+    information: Array
+
+    @property
+    def num_refined(self) -> int:
+        """Number of refined matches."""
+        return int(np.count_nonzero(self.refined))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.num_refined} of {len(self.refined)} matches refined)"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Refinement(RefinedMatches):
+    """The refined inliers of an estimate with photographs, and what became of them.
+
+    Attributes:
+        is_used: whether the answer was estimated from the refined matches. If not, too few matches could be refined, or
+            the answer from them contradicts most of the other matches.
+        noise_before_px: median distance of right matches to the model before refinement; `noise_px` of the result is
+            the one after it.
+        given2: (N, 2) the given pixels in image 2.
+    """
+
+    is_used: bool
+    noise_before_px: float
+    given2: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Round:
     """Record of one round of CA-RANSAC. The first record of a trace is the prior, before any model.
 

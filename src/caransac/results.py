@@ -24,6 +24,8 @@ from caransac.geometry.triangulation import Points3D as Points3D
 from caransac.geometry.triangulation import triangulate_matches
 from caransac.plot.display import as_html, describe
 from caransac.result_format import FULL, SCHEMA, fields_from_plain, fields_to_plain, to_plain
+from caransac.result_parts import RefinedMatches as RefinedMatches
+from caransac.result_parts import Refinement as Refinement
 from caransac.result_parts import RelativePose as RelativePose
 from caransac.result_parts import Rival as Rival
 from caransac.result_parts import Round as Round
@@ -33,7 +35,7 @@ StopReason = Literal["budget", "early_stop", "time", "too_few_points", "degenera
 GeometryKind = Literal["pose", "pose_and_focals", "homography", "rotation", "fundamental", "none"]
 Kind = TypeVar("Kind", bound="Result")
 
-SHARED = ("points1", "points2", "trace")  # fields that a result shares with the results inside it
+SHARED = ("points1", "points2", "refinement", "trace")  # fields that a result shares with the results inside it
 POSE_NUMBERS = ("rotation_x", "rotation_y", "rotation_z", "direction_1", "direction_2")
 
 
@@ -200,11 +202,14 @@ class TwoViewResult(PixelResult):
 
     Attributes:
         points1: (N, 2) copy of the given pixels in image 1.
-        points2: (N, 2) copy of the given pixels in image 2.
+        points2: (N, 2) copy of the given pixels in image 2. If the answer was estimated from matches refined in the
+            photographs, these have their refined points.
+        refinement: matches that were refined in the photographs; None without photographs, or without a model.
     """
 
     points1: Array = field(metadata=FULL)
     points2: Array = field(metadata=FULL)
+    refinement: Refinement | None = field(default=None, metadata=FULL)
 
     _derived: ClassVar[tuple[str, ...]] = (
         "num_matches",
@@ -519,7 +524,7 @@ def _from_dict(wanted: type[Kind], values: Any) -> Kind:
     shared = set()
     if isinstance(values.get("epipolar"), Mapping):
         shared = set(SHARED) - set(values["epipolar"])
-        values = {**values, "epipolar": {**values["epipolar"], **{name: values[name] for name in shared}}}
+        values = {**values, "epipolar": {**values["epipolar"], **{name: values[name] for name in shared & set(values)}}}
     read = found(**fields_from_plain(found, values, count))
     if isinstance(read, GeometryResult):
         read = replace(read, epipolar=replace(read.epipolar, **{name: getattr(read, name) for name in shared}))

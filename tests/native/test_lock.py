@@ -33,6 +33,7 @@ def calls():
     space, focal_pose = kernels.pack_space(points1, in_space), np.concatenate([poses[0], np.zeros((3, 2))], axis=1)
     layer = (np.ones((100, 100), np.float32), np.ones(100, np.float32), kernels.Activation.TANH, False)
     states = load_network("default").kernels
+    photograph, places = np.tile(np.arange(256, dtype=np.uint8), (256, 1)), np.full((30_000, 2), 100.0)
     long = {
         "five_point": lambda: kernels.five_point(points, five),
         "five_point_poses": lambda: kernels.five_point_poses(points, five),
@@ -64,6 +65,10 @@ def calls():
         ),
         "lens_information": lambda: kernels.lens_information(focal_pose, (0.0, 0.0), many, np.ones(len(many))),
         "positive_depths": lambda: kernels.positive_depths(poses[:3000], points),
+        "local_maps": lambda: kernels.local_maps(many1, many2, 12),
+        "align_patches": lambda: kernels.align_patches(
+            photograph, photograph, places, places, np.tile(np.eye(2), (len(places), 1, 1)), 7, 8, 1.0, 3.0, 0.03, 0.3
+        ),
     }
     ones = np.ones(len(many))
     for kind, models in ((POSES, poses), (FUNDAMENTALS, essential_from_pose(*split_pose(poses)))):

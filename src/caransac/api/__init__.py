@@ -11,6 +11,7 @@ from caransac.api.estimators import (
 )
 from caransac.api.localisation import estimate_absolute_pose
 from caransac.api.many_pairs import estimate_fundamentals, estimate_relative_poses
+from caransac.api.photographs import refine_matches
 
 __all__ = [
     "CameraEstimate",
@@ -24,4 +25,5 @@ __all__ = [
     "estimate_relative_pose_from_rays",
     "estimate_relative_poses",
     "pose_from_fundamental",
+    "refine_matches",
 ]

@@ -40,6 +40,7 @@ def estimate(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     initial_model: object = None,
+    images: object = None,
     options: Options | None = None,
     policy: GeometryPolicy | None = None,
 ) -> GeometryResult:
@@ -62,7 +63,13 @@ def estimate(
         camera1,
         camera2,
         {"image_size1": image_size1, "image_size2": image_size2, "same_camera": same_camera},
-        {"scores": scores, "score_kind": score_kind, "features": features, "initial_model": initial_model},
+        {
+            "scores": scores,
+            "score_kind": score_kind,
+            "features": features,
+            "initial_model": initial_model,
+            "images": images,
+        },
         check_options(options),
         started,
     )
@@ -107,8 +114,8 @@ class Estimates:
     @property
     @computed_once
     def plane(self) -> HomographyResult:
-        """Homography of the pixels without lens distortion."""
-        return estimate_homography(*self.flat_points, **self._given(initial_model=None))
+        """Homography of the pixels without lens distortion, as far as they were refined with the epipolar geometry."""
+        return estimate_homography(*self.flat_points, **self._given(initial_model=None, images=None))
 
     @property
     @computed_once
@@ -145,7 +152,7 @@ class Estimates:
     @computed_once
     def flat_points(self) -> tuple[ArrayLike, ArrayLike]:
         """Pixels (N, 2) of both images without lens distortion."""
-        return _flat(self.points1, self.camera1, 1), _flat(self.points2, self.camera2, 2)
+        return _flat(self.points1, self.camera1, 1), _flat(self.epipolar.points2, self.camera2, 2)
 
     @property
     def may_have_zoomed(self) -> bool:

@@ -22,6 +22,7 @@ from caransac.api.arguments import (
 )
 from caransac.api.camera_profile import CameraProfile, camera_profile
 from caransac.api.guessed_cameras import estimate_uncalibrated
+from caransac.api.photographs import check_images
 from caransac.api.refined_cameras import refined_cameras
 from caransac.api.result_fields import assessed, assessed_pose, common_fields, lengths, report, report_common, rivals_of
 from caransac.api.same_camera import could_be_one, estimate_focal_pose
@@ -30,8 +31,9 @@ from caransac.geometry import Array, essential_from_fundamental, essential_from_
 from caransac.given_cameras import CameraLike, as_camera
 from caransac.options import MaxError, Options, ScoreKind
 from caransac.results import FundamentalResult, HomographyResult, RayPoseResult, RelativePoseResult
+from caransac.robust.patches.second_estimate import estimate_with_photographs
 from caransac.robust.pipeline import estimate_model
-from caransac.robust.problems import Essential, FocalPose, Homography, Spherical
+from caransac.robust.problems import Essential, Homography, Spherical
 from caransac.robust.problems.relative import choose_pose
 from caransac.robust.records import Estimate, MatchInfo
 
@@ -49,6 +51,7 @@ def estimate_relative_pose(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     initial_model: object = None,
+    images: object = None,
     options: Options | None = None,
 ) -> RelativePoseResult:
     """Estimate the relative pose of two cameras from matches with outliers.
@@ -74,6 +77,10 @@ def estimate_relative_pose(
         initial_model: pose that the first round tries in addition to its samples: an array [R | t] (3, 4), a pair
             (R, t), or a record with R and t such as an earlier result. If the cameras of the call are uncertain, the
             focal lengths of the record's cameras are tried, too.
+        images: the photographs (image1, image2), or None. With them, the inliers are refined to a tenth of a pixel, and
+            the pose is estimated again from the refined matches: see `refinement` of the result. A photograph is an
+            array or tensor (H, W) or (H, W, 3) with uint8, uint16 or float numbers, or the path of a file. The points
+            are its pixels.
         options: options of the estimation; see `Options`.
 
     Returns:
@@ -87,8 +94,10 @@ def estimate_relative_pose(
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
     cameras = _cameras((pixels1, pixels2), (camera1, camera2), (image_size1, image_size2))
     info = replace(info, initial=check_initial_pose(initial_model, cameras))
-    problem, found = _estimate_pose((pixels1, pixels2), cameras, check_same(same_camera), info, options)
-    common = report((pixels1, pixels2), problem, found, options, started)
+    photographs = check_images(images, pixels1, pixels2, cameras)
+    estimate = partial(_estimate_pose, cameras, check_same(same_camera))
+    problem, found, refinement = estimate_with_photographs(photographs, pixels1, pixels2, info, options, estimate)
+    common = report((pixels1, pixels2), problem, found, options, started, refinement)
     assess = partial(assessed_pose, problem, found)
     if found.model is None:
         return RelativePoseResult.deferring(assess, R=None, t=None, E=None, **common)
@@ -107,6 +116,7 @@ def estimate_relative_pose_from_rays(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     initial_model: object = None,
+    images: None = None,
     options: Options | None = None,
 ) -> RayPoseResult:
     """Estimate the relative pose of two cameras from matched rays of any direction.
@@ -122,6 +132,7 @@ def estimate_relative_pose_from_rays(
         score_kind: kind of the scores, as in `estimate_relative_pose`.
         features: (N, d) additional numbers, as in `estimate_relative_pose`.
         initial_model: pose that the first round tries, as in `estimate_relative_pose`.
+        images: must be None. Rays have no pixels, so they cannot be refined in photographs.
         options: options of the estimation; see `Options`. ``max_error_px`` does not apply to rays and must stay "auto".
 
     Returns:
@@ -131,6 +142,8 @@ def estimate_relative_pose_from_rays(
         ValueError: an argument has the wrong shape or impossible values; the message names it.
     """
     started = time.perf_counter()
+    if images is not None:
+        raise ValueError("images cannot refine rays, which have no pixels: give pixels to estimate_relative_pose")
     units = check_rays(rays1, "rays1"), check_rays(rays2, "rays2")
     if len(units[0]) != len(units[1]):
         raise ValueError(f"rays1 and rays2 must have the same length, got {len(units[0])} and {len(units[1])}")
@@ -170,6 +183,7 @@ def estimate_fundamental(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     initial_model: object = None,
+    images: object = None,
     options: Options | None = None,
 ) -> FundamentalResult:
     """Estimate the fundamental matrix of two uncalibrated images from matches with outliers.
@@ -190,13 +204,11 @@ def estimate_fundamental(
     if (image_size1 is None) != (image_size2 is None):
         raise ValueError("image_size1 and image_size2 must be given together or not at all")
     info = replace(info, initial=check_initial_matrix(initial_model, "F"))
-    if image_size1 is None:
-        problem, found = estimate_uncalibrated(pixels1, pixels2, info, options)
-        refined = None
-    else:
-        cameras = _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
-        problem, found = estimate_focal_pose(pixels1, pixels2, *cameras, check_same(same_camera), info, options)
-        refined = None if found.model is None else refined_cameras(problem, found, cameras)
+    cameras = None if image_size1 is None else _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
+    photographs = check_images(images, pixels1, pixels2, cameras)
+    estimate = estimate_uncalibrated if cameras is None else partial(_estimate_pose, cameras, check_same(same_camera))
+    problem, found, refinement = estimate_with_photographs(photographs, pixels1, pixels2, info, options, estimate)
+    refined = None if cameras is None or found.model is None else refined_cameras(problem, found, cameras)
     camera1, camera2 = refined or (None, None)
 
     def assess() -> dict[str, Any]:
@@ -209,7 +221,7 @@ def estimate_fundamental(
         F=None if found.model is None else problem.fundamentals(found.model[None])[0],
         camera1=camera1,
         camera2=camera2,
-        **report((pixels1, pixels2), problem, found, options, started, problem.fundamentals),
+        **report((pixels1, pixels2), problem, found, options, started, refinement, problem.fundamentals),
     )
 
 
@@ -221,6 +233,7 @@ def estimate_homography(
     score_kind: ScoreKind | None = None,
     features: ArrayLike | None = None,
     initial_model: object = None,
+    images: object = None,
     options: Options | None = None,
 ) -> HomographyResult:
     """Estimate the homography of a plane, or of images taken from one place, from matches with outliers.
@@ -236,10 +249,13 @@ def estimate_homography(
     """
     started = time.perf_counter()
     pixels1, pixels2, info, options = check_matches(points1, points2, scores, score_kind, features, options)
-    problem = Homography.from_pixels(pixels1, pixels2)
-    found = estimate_model(problem, replace(info, initial=check_initial_matrix(initial_model, "H")), options)
+    info = replace(info, initial=check_initial_matrix(initial_model, "H"))
+    photographs = check_images(images, pixels1, pixels2)
+    problem, found, refinement = estimate_with_photographs(
+        photographs, pixels1, pixels2, info, options, _estimate_homography
+    )
     H = None if found.model is None else problem.public(found.model[None])[0]
-    common = report((pixels1, pixels2), problem, found, options, started)
+    common = report((pixels1, pixels2), problem, found, options, started, refinement)
     return HomographyResult.deferring(partial(assessed, found), H=H, **common)
 
 
@@ -316,21 +332,30 @@ def pose_from_fundamental(
 
 
 def _estimate_pose(
-    pixels: tuple[Array, Array],
     cameras: tuple[Camera, Camera],
     same_camera: bool | None,
+    pixels1: Array,
+    pixels2: Array,
     info: MatchInfo,
     options: Options,
-) -> tuple[Essential | FocalPose, Estimate]:
+) -> tuple[Any, Estimate]:
     """Estimate the pose, with the focal lengths of cameras that are not exact. Return problem and estimate."""
     first, second = cameras
     if first.focal_deviation > 0 or second.focal_deviation > 0:
-        return estimate_focal_pose(*pixels, *cameras, same_camera, info, options)
+        return estimate_focal_pose(pixels1, pixels2, *cameras, same_camera, info, options)
     uncertain = first.distortion_deviation > 0 or second.distortion_deviation > 0  # else sharing does not matter
     shared = uncertain and (could_be_one(*cameras) if same_camera is None else same_camera)
-    problem = Essential.from_pixels(*pixels, *cameras, shared)
+    problem = Essential.from_pixels(pixels1, pixels2, *cameras, shared)
     found = estimate_model(problem, info, options)
     return problem.through(found.k1), found
+
+
+def _estimate_homography(
+    pixels1: Array, pixels2: Array, info: MatchInfo, options: Options
+) -> tuple[Homography, Estimate]:
+    """Estimate the homography. Return problem and estimate."""
+    problem = Homography.from_pixels(pixels1, pixels2)
+    return problem, estimate_model(problem, info, options)
 
 
 def _cameras(

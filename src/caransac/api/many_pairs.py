@@ -15,7 +15,13 @@ from caransac.options import Options, refuse_unknown
 from caransac.results import FundamentalResult, RelativePoseResult, Result
 
 Found = TypeVar("Found")
-OPTIONAL = ("image_size1", "image_size2", "same_camera", "initial_model")  # further arguments that a pair may have
+OPTIONAL = (
+    "image_size1",
+    "image_size2",
+    "same_camera",
+    "initial_model",
+    "images",
+)  # further arguments that a pair may have
 
 
 def estimate_relative_poses(
@@ -36,7 +42,9 @@ def estimate_relative_poses(
             - a tuple ``(points1, points2, camera1, camera2[, scores, score_kind[, image_size1, image_size2]])``, with
               None for unknown entries, or
             - a record such as `caransac_lab.datasets.Pair` with these attributes and, optionally, `scores`,
-              `score_kind`, `features`, `image_size1`, `image_size2`, `same_camera` and `initial_model`.
+              `score_kind`, `features`, `image_size1`, `image_size2`, `same_camera`, `initial_model` and `images`.
+
+            With paths as `images`, photographs are read when their pair is estimated, and not kept.
         options: options of the pairs that have none of their own.
         workers: number of threads, or None for one per core; or an executor. Much of the work needs Python's
             interpreter lock, so threads gain little, and hardly anything with a few hundred matches per pair. The

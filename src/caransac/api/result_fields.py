@@ -15,7 +15,7 @@ from caransac.geometry import Array, split_pose
 from caransac.kernels import RELATIVE
 from caransac.options import Options
 from caransac.policy import DEFAULT_POLICY
-from caransac.results import POSE_NUMBERS, RelativePose, Rival, Round
+from caransac.results import POSE_NUMBERS, Refinement, RelativePose, Rival, Round
 from caransac.robust.problems import Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.problems.relative import RelativePoseProblem
@@ -30,13 +30,16 @@ def report(
     found: Estimate,
     options: Options,
     started: float,
+    refinement: Refinement | None,
     public: Callable[[Array], Array] | None = None,
 ) -> dict[str, Any]:
     """Return the fields of two-view results for all given points, including those of `report_common`."""
+    moved = refinement.points2 if refinement is not None and refinement.is_used else None
     return {
         **report_pixels(problem, found, options, started, public),
         "points1": pixels[0].copy(),  # the caller's own arrays may change
-        "points2": pixels[1].copy(),
+        "points2": pixels[1].copy() if moved is None else moved,
+        "refinement": refinement,
     }
 
 

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from caransac.geometry import Array, Floats
+from caransac.kernels import Indices, where
 from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
@@ -30,7 +31,7 @@ from caransac.robust.loop.scale import Scale
 from caransac.robust.loop.steps import Steps
 from caransac.robust.problems import Problem
 from caransac.robust.records import Assessment, Estimate, MatchInfo
-from caransac.robust.working_set import choose_working_set, widen
+from caransac.robust.working_set import choose_working_set, extend, widen
 
 
 def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:
@@ -45,6 +46,8 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     """
     # 1. prepare: drop duplicates if most matches are duplicates, and choose a working set if there are too many matches
     problem, info = problem.starting_from(info.initial), info.of_usable(problem.usable)
+    if info.used is not None:
+        return _estimate_from_part(problem, info, where(info.used), options, draw)
     distinct, place = find_distinct(problem, info, options.tuning.max_copies)
     if distinct is not None and place is not None:
         found = estimate_model(problem.subset(distinct), info.take(distinct), options, draw)
@@ -57,6 +60,19 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     if chosen is not None:
         found = widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
     return found if found.is_finite else found.without_model()
+
+
+def _estimate_from_part(
+    problem: Problem, info: MatchInfo, part: Indices, options: Options, draw: DrawStep | None
+) -> Estimate:
+    """Estimate the model from a part (k,) of the matches, then score and assess it on all matches."""
+    found = estimate_model(problem.subset(part), replace(info.take(part), used=None), options, draw)
+    problem = problem.through(found.k1)
+    found = extend(problem, part, found, options.keep_trace)
+    if found.model is None or options.method != "ca-ransac":
+        return found
+    network = load_network(problem.weights if options.weights == DEFAULT_WEIGHTS else options.weights)
+    return replace(found, assess=partial(assess, problem, network, found, options))
 
 
 def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None = None) -> Estimate:

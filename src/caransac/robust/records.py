@@ -25,12 +25,14 @@ class MatchInfo:
         score_kind: kind of the scores.
         features: (n, d) additional numbers for each match, or None.
         initial: model to try in addition to the sampled ones, in the user's convention (see `Problem.public`), or None.
+        used: (n,) mask of the matches to estimate from, or None for all.
     """
 
     scores: Array | None = None
     score_kind: ScoreKind = "ratio"
     features: Array | None = None
     initial: Array | None = None
+    used: NDArray[np.bool_] | None = None
 
     def of_usable(self, usable: NDArray[np.bool_] | None) -> MatchInfo:
         """Return the information about the matches that a mask (N,) marks as usable; None means all."""
@@ -40,7 +42,8 @@ class MatchInfo:
         """Return the information about the chosen matches."""
         scores = None if self.scores is None else self.scores[chosen]
         features = None if self.features is None else self.features[chosen]
-        return MatchInfo(scores, self.score_kind, features)
+        used = None if self.used is None else self.used[chosen]
+        return MatchInfo(scores, self.score_kind, features, used=used)
 
     def order(self, chosen: NDArray[np.signedinteger] | None = None) -> Indices:
         """Return the order of the chosen matches (default: all) by score, best first. The sort is stable."""

@@ -57,6 +57,16 @@ def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, ke
     return replace(found, rounds=tuple(_widen_round(problem, chosen, each) for each in rounds))
 
 
+def extend(problem: Problem, part: Indices, found: Estimate, keep_trace: bool) -> Estimate:
+    """Score all matches of the problem with the model that was estimated from a part (k,) of them.
+
+    Rounds between the first and the last one are dropped unless `keep_trace` is True.
+    """
+    scores = None if found.model is None else problem.msac_scores(found.model[None], found.max_error)[0]
+    rounds = found.rounds if keep_trace else found.rounds[:1] + found.rounds[1:][-1:]
+    return replace(found, msac_scores=scores, rounds=tuple(_widen_round(problem, part, each) for each in rounds))
+
+
 def _assess_on_all(problem: Problem, found: Estimate, assess_part: Callable[[], Assessment]) -> Assessment:
     """Return the assessment of a working set, with the covariance from all matches."""
     assert found.msac_scores is not None

@@ -87,6 +87,7 @@ void bind_solvers(nb::module_& m);
 void bind_refine_options(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_lenses(nb::module_& m);
+void bind_photographs(nb::module_& m);
 void bind_sampler(nb::module_& m);
 void bind_selection(nb::module_& m);
 void bind_learned(nb::module_& m);

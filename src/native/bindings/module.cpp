@@ -26,6 +26,7 @@ NB_MODULE(_native, m) {
     bind_refine_options(m);
     bind_models(m);
     bind_lenses(m);
+    bind_photographs(m);
     bind_sampler(m);
     bind_selection(m);
     bind_learned(m);

@@ -8,6 +8,7 @@
 #include "mlp.h"
 #include "neighbours.h"
 #include "normal_equations.h"
+#include "patch.h"
 #include "points.h"
 #include "reprojection.h"
 #include "score.h"
@@ -50,7 +51,8 @@
     entry(first_states) \
     entry(gather_messages) \
     entry(update_states) \
-    entry(neighbour_features)
+    entry(neighbour_features) \
+    entry(align_patch)
 // clang-format on
 
 namespace caransac {

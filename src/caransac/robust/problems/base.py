@@ -190,6 +190,10 @@ class Problem(ABC):
         """(n, 2) copy of the points in image 2."""
         return self.correspondences.points2
 
+    def local_maps(self, model: Array, pixels1: Array) -> Array | None:  # noqa: ARG002  # for models that have them
+        """Return the affine maps (k, 2, 2) from image 1 to image 2 at pixels (k, 2); None if the model has none."""
+        return None
+
     def share(self, weights: NDArray[Real]) -> NDArray[Real]:
         """Reduce weights (n,) so that the matches of one keypoint have a total weight of at most one."""
         return weights

@@ -1,0 +1,1 @@
+"""Matches refined in the photographs."""

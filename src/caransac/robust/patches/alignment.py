@@ -1,0 +1,54 @@
+"""Refine matches in two photographs: move the second point to where the patches around both points agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caransac.geometry import Array
+from caransac.kernels import align_patches, local_maps
+from caransac.result_parts import RefinedMatches
+from caransac.tuning import PATCHES
+
+Photographs = tuple[NDArray[Any], NDArray[Any]]
+
+
+def refine_in_photographs(
+    images: Photographs,
+    points1: Array,
+    points2: Array,
+    chosen: NDArray[np.intp] | None = None,
+    maps: Array | None = None,
+) -> RefinedMatches:
+    """Refine the chosen matches (k,), most of which should be right; None for all.
+
+    `maps` (k, 2, 2) are local affine maps from image 1 to image 2. By default, they come from neighbouring matches.
+    """
+    index = np.arange(len(points1)) if chosen is None else chosen
+    maps = local_maps(points1[index], points2[index], PATCHES.neighbours) if maps is None else maps
+    moved, refined = points2.copy(), np.zeros(len(points2), bool)
+    correlations, information = np.zeros(len(points2)), np.zeros((len(points2), 2, 2))
+    at_once = 2**16  # Ctrl-C works between the calls
+    for start in range(0, len(index), at_once):
+        part = slice(start, start + at_once)
+        some = index[part]
+        points, both, about, _, compared = align_patches(
+            *images,
+            points1[some],
+            points2[some],
+            maps[part],
+            radius=PATCHES.radius,
+            max_steps=PATCHES.max_steps,
+            max_step=PATCHES.max_step_px,
+            max_shift=PATCHES.max_shift_px,
+            min_step=PATCHES.min_step_px,
+            affine_deviation=PATCHES.affine_deviation,
+        )
+        before, after = both.T
+        good = compared & (after > PATCHES.min_correlation) & (after >= before)
+        kept = some[good]
+        moved[kept], refined[kept] = points[good], True
+        correlations[kept], information[kept] = after[good], about[good]
+    return RefinedMatches(points2=moved, refined=refined, correlations=correlations, information=information)
