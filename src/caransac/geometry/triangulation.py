@@ -67,15 +67,18 @@ def triangulate_matches(
     front = np.flatnonzero((depth1 > 0) & (depth2 > 0))  # not NaN, which means no ray or parallel rays
     xyz = homogeneous(nearest[front]) * depth1[front, None]
     seen2 = xyz @ R.T + t
-    errors_sq = [
-        np.sum((camera.rays_to_pixels(seen[:, :2] / seen[:, 2:]) - pixels[front]) ** 2, axis=1)
-        for camera, seen, pixels in ((camera1, xyz, pixels1), (camera2, seen2, pixels2))
-    ]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        errors_sq = sum(
+            np.sum((camera.rays_to_pixels(seen[:, :2] / seen[:, 2:]) - pixels[front]) ** 2, axis=1)
+            for camera, seen, pixels in ((camera1, xyz, pixels1), (camera2, seen2, pixels2))
+        )
+    finite = np.isfinite(errors_sq)  # of points next to a camera, or nearly at infinity, the error may overflow
+    front, xyz, errors_sq = front[finite], xyz[finite], errors_sq[finite]
     turned, straight = homogeneous(rays1[front]) @ R.T, homogeneous(rays2[front])
     across = np.linalg.norm(np.cross(turned, straight), axis=1)
     return Points3D(
         index=np.flatnonzero(chosen)[front].astype(np.int64),
         xyz=xyz,
         angle_deg=np.degrees(np.arctan2(across, np.sum(turned * straight, axis=1))),
-        error_px=np.sqrt((errors_sq[0] + errors_sq[1]) / 2),
+        error_px=np.sqrt(errors_sq / 2),
     )
