@@ -51,7 +51,8 @@ class Result:
             value, not an exception.
         stop_reason: reason why the estimation ended. With success: "budget" (all rounds ran), "early_stop" or "time"
             (``max_seconds`` have passed). Without success: "too_few_points" (fewer than a minimal sample), "degenerate"
-            (no sample determined a model, because of repeated or collinear points) or "no_consensus" (the best model
+            (no sample determined a model, because of repeated or collinear points, or because all points of an image
+            are within about a thousandth of a pixel) or "no_consensus" (the best model
             explains only its own sample). Only from `caransac.estimate`: "unsure" (there are models, but none is
             reliable).
         inliers: (N,) bool mask over the given points.
@@ -188,8 +189,8 @@ class PixelResult(Result):
     Attributes:
         max_error_px: inlier threshold in pixels. With the option "auto" it is four times the noise, with a minimum that
             applies if the keypoints are very precise.
-        noise_px: estimated median distance in pixels of right matches to the model; None without success, and from the
-            classical methods.
+        noise_px: estimated median distance in pixels of right matches to the true model; None without success, and from
+            the classical methods.
     """
 
     max_error_px: float

@@ -182,14 +182,17 @@ class ErrorFactors:
     """Variances of real errors divided by the variances that independent noise predicts.
 
     Errors of the matches of a pair are correlated: lenses are distorted, rolling shutters and keypoints are biased, and
-    some inliers are wrong. All factors were measured on the training scenes, except `weighted`.
+    some inliers are wrong. All factors were measured on the training scenes, except the first three.
 
     Attributes:
-        weighted: factor for relative poses with exact cameras, because the weights of the matches depend on their
-            residuals. It was measured on synthetic pairs. With it, 95 % ellipses contain 91 to 96 % of the poses (table
-            `covariance`).
-        absolute: factor for absolute poses. With it, ellipses of one deviation contain two thirds of the training
-            queries, as they should.
+        steepest: length of the derivative of a residual above which a match is left out: it would outweigh all others.
+        weighted: factor for rotations in the evidence of the confidence, because the weights of the matches depend on
+            their residuals. It was measured on synthetic pairs.
+        chosen: number of wrong matches that a pose fits because it was chosen among many, multiplied by the dimensions
+            of an error. It was measured on synthetic pairs and queries, whose 95 % ellipses contain 90 to 98 % of the
+            poses (table `covariance`).
+        absolute: factor for focal lengths and lenses of absolute poses. With it, ellipses of one deviation contain two
+            thirds of the training queries.
         outcome: factor for the direction of the baseline in the evidence of the confidence; the best calibrated of 9,
             16 and 25.
         cameras: factor for focal lengths and lenses in estimates. Errors of k1 are two to three times as large as noise
@@ -199,7 +202,9 @@ class ErrorFactors:
             deviations.
     """
 
+    steepest: float = 1e6
     weighted: float = 1.1
+    chosen: float = 2.0
     absolute: float = 8.0
     outcome: float = 16.0
     cameras: float = 4.0

@@ -93,7 +93,7 @@ def test_the_trace_agrees_with_the_result(call):
     last = result.trace[-1]
     assert np.array_equal(result.probabilities, last.probabilities)
     assert result.num_hypotheses == last.num_hypotheses == sum(len(record.samples) for record in result.trace)
-    assert result.noise_px == last.noise
+    assert result.noise_px == pytest.approx(last.noise, rel=0.1)  # the noise of the answer, and of an earlier model
     model = {"relative_pose": lambda: np.c_[result.R, result.t], "fundamental": lambda: result.F}.get(
         call, lambda: result.H
     )()

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from caransac._support.arrays import as_points, as_rows, check_scores
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_initial_pose, check_options
 from caransac.api.refined_cameras import refined_camera
-from caransac.api.result_fields import assessed, common_fields, report_pixels, rivals_of
+from caransac.api.result_fields import as_covariance, assessed, common_fields, report_pixels, rivals_of
 from caransac.geometry import split_pose
 from caransac.given_cameras import CameraLike
 from caransac.options import Options, ScoreKind, check_score_kind
@@ -72,11 +72,12 @@ def estimate_absolute_pose(
         if found.model is None or found.msac_scores is None:
             return {**assessed(found), "camera": None, "covariance": None, "rivals": ()}
         seen = found.assess().as_finite()
-        weights = problem.share((found.msac_scores > 0).astype(float))
-        covariance = absolute_covariance(problem, found.model, weights, found.noise)
+        probabilities = (found.msac_scores > 0) if found.probabilities is None else found.probabilities
+        # The packaged weights for absolute poses refine with the probabilities themselves.
+        covariance = absolute_covariance(problem, found, probabilities.astype(float))
         camera = refined_camera(problem, found.model, covariance)
         rivals = rivals_of(problem, found, seen, problem.public)
-        return {**common_fields(seen), "camera": camera, "covariance": covariance, "rivals": rivals}
+        return {**common_fields(seen), "camera": camera, "covariance": as_covariance(covariance), "rivals": rivals}
 
     R, t = (None, None) if found.model is None else split_pose(problem.public(found.model[None])[0])
     return AbsolutePoseResult.deferring(assess, R=R, t=t, **common)

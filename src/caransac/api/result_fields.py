@@ -57,7 +57,7 @@ def report_pixels(
 
 def lengths(problem: Problem, found: Estimate) -> tuple[float, float | None]:
     """Return threshold and noise in pixels, or in degrees for rays. The noise is None if it was not estimated."""
-    noise = None if found.probabilities is None or found.model is None else found.noise / problem.pixel
+    noise = None if found.probabilities is None or found.model is None else found.final_noise / problem.pixel
     return found.max_error / problem.pixel, noise
 
 
@@ -133,8 +133,26 @@ def covariance_of(problem: RelativePoseProblem, found: Estimate, seen: Assessmen
         units += [float(np.exp(2 * log_scales[index - RELATIVE.lens()])) for index in lenses.values()]
         free |= lenses
     chosen, scale = [*range(len(POSE_NUMBERS)), *free.values()], np.array(units)
-    covariance = seen.covariance[chosen][:, chosen] * (scale[:, None] * scale)
-    return {"covariance": covariance, "covariance_of": (*POSE_NUMBERS, *free)}
+    covariance = as_covariance(seen.covariance[chosen][:, chosen] * (scale[:, None] * scale))
+    return {"covariance": covariance, "covariance_of": () if covariance is None else (*POSE_NUMBERS, *free)}
+
+
+def as_covariance(matrix: Array) -> Array | None:
+    """Return the nearest symmetric, positive semidefinite matrix to a covariance (f, f), or None if it is not finite.
+
+    Rounding can make a covariance asymmetric or indefinite if the matches hardly constrain a number.
+    """
+    if not np.isfinite(matrix).all():
+        return None
+    matrix = 0.5 * matrix + 0.5 * matrix.T
+    deviations = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+    units = deviations[:, None] * deviations  # numbers have different units
+    matrix = np.where(units > 0, matrix, 0.0)
+    values, vectors = np.linalg.eigh(matrix / np.where(units > 0, units, 1.0))
+    if values[0] < 0:
+        matrix = units * ((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        matrix = 0.5 * matrix + 0.5 * matrix.T
+    return matrix
 
 
 def _free(name: str, shared: bool, deviations: Sequence[float], index: Callable[[int], int]) -> dict[str, int]:

@@ -20,7 +20,7 @@ from caransac.robust.assess.camera_evidence import check_cameras
 from caransac.robust.assess.confidence import assess_confidence
 from caransac.robust.assess.degeneracy import find_degeneracy
 from caransac.robust.assess.rivals import find_mirroring, find_rivals
-from caransac.robust.assess.uncertainty import pose_covariance
+from caransac.robust.assess.uncertainty import expected_rotation_variance, pose_covariance
 from caransac.robust.cameras.lens_evidence import fit_lenses
 from caransac.robust.copies import find_distinct, with_copies
 from caransac.robust.loop.ca_ransac import ca_ransac, prior_round
@@ -56,10 +56,12 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     part, known = (problem, info) if chosen is None else (problem.subset(chosen), info.take(chosen))
     # 2. prior and 3. rounds: run the method
     found = METHODS[options.method](part, known, options, draw)
-    # 4. report: score all matches; an answer that is not finite counts as a failure
+    # 4. report: score all matches; an answer that is not finite, or not from pixels, counts as a failure
     if chosen is not None:
         found = widen(problem.through(found.k1), chosen, found, options.tuning, options.keep_trace)
-    return found if found.is_finite else found.without_model()
+    least_extent_px = 1e-3  # keypoints of photographs are farther apart, even if pixels are divided by focal lengths
+    plausible = found.is_finite and problem.extent > least_extent_px * problem.pixel
+    return found if found.model is None or plausible else found.without_model()
 
 
 def _estimate_from_part(
@@ -102,6 +104,7 @@ def examine(problem: Problem, network: StateNetwork, found: Estimate, options: O
         degeneracy=find_degeneracy(problem, found, options),
         rivalry=find_rivals(problem, found, options),
         covariance=pose_covariance(problem, found, weights, scale),  # with the weights of the last refinement
+        rotation_variance=expected_rotation_variance(problem, found, weights, scale),
         cameras=check_cameras(problem, found, options.tuning),
         mirrored=find_mirroring(problem, found),
     )
@@ -183,7 +186,9 @@ def conclude(
     for model in (answer, last.best, last.models[0]):
         msac_scores = problem.msac_scores(model[None], max_error)[0]
         if np.count_nonzero(msac_scores) > problem.sample_size:
-            return replace(nothing, model=model, stop_reason=stop_reason, noise=last.noise, msac_scores=msac_scores)
+            final_noise = scale.measure_answer(problem, model, last.noise)
+            answered = replace(nothing, model=model, stop_reason=stop_reason, msac_scores=msac_scores)
+            return replace(answered, noise=last.noise, final_noise=final_noise)
     return replace(nothing, stop_reason="no_consensus")
 
 
@@ -211,7 +216,8 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawSte
     found = replace(found, msac_scores=msac_scores)
 
     def assess() -> Assessment:
-        covariance = pose_covariance(problem, found, (msac_scores > 0).astype(float))
+        weights = (msac_scores > 0).astype(float)
+        covariance = pose_covariance(problem, found, weights, scale.max_error(found.noise))
         return Assessment(degeneracy=find_degeneracy(problem, found, options), covariance=covariance)
 
     return replace(found, assess=assess)

@@ -134,6 +134,8 @@ class Assessment:
         degeneracy: result of testing the model for planar or rotational degeneracy; None if not tested.
         rivalry: models supported by outliers of the answer; None if not searched for.
         covariance: (f, f) covariance of the degrees of freedom of a pose, in radians; None for other models.
+        rotation_variance: variance of the rotation that the noise of the last round predicts, for the confidence, which
+            was fitted to it; None for models without a rotation.
         cameras: evidence about cameras that were given as exact; None if there are no such cameras, or if they were not
             checked.
         mirrored: share of the inliers whose neighbourhood is mirrored between two images; None if there are too few
@@ -146,6 +148,7 @@ class Assessment:
     degeneracy: Degeneracy | None = None
     rivalry: Rivalry | None = None
     covariance: Array | None = None
+    rotation_variance: float | None = None
     cameras: CameraEvidence | None = None
     mirrored: float | None = None
     confidence: float | None = None
@@ -173,7 +176,8 @@ class Estimate:
         stop_reason: reason for stopping, or for finding no model.
         num_hypotheses: number of minimal samples drawn.
         max_error: threshold of the inliers.
-        noise: median distance of right matches to the model.
+        noise: noise of the last round, which determines the thresholds: median distance of right matches to its model.
+        final_noise: median distance of right matches to the answer, measured on all matches.
         msac_scores: (n,) MSAC scores of the model at `max_error`; None without a model.
         rounds: records of the rounds; empty for methods that keep no records.
         lenses: evidence for uncertain lenses; None if they are exact or were not fitted.
@@ -187,6 +191,7 @@ class Estimate:
     num_hypotheses: int
     max_error: float
     noise: float = 0.0
+    final_noise: float = 0.0
     msac_scores: Floats | None = None
     rounds: tuple[Round, ...] = ()
     lenses: LensEvidence | None = None
@@ -196,12 +201,12 @@ class Estimate:
     @property
     def is_finite(self) -> bool:
         """Whether all numbers of the answer are finite, as results guarantee."""
-        return _are_finite(self.noise, self.model, self.probabilities)
+        return _are_finite(self.noise, self.final_noise, self.model, self.probabilities)
 
     def without_model(self) -> Estimate:
         """Return a failed estimate, for matches that do not determine a model."""
         assess = partial(Assessment, confidence=0.0) if self.rounds else Assessment
-        nothing = replace(self, model=None, msac_scores=None, noise=0.0, lenses=None, k1=None)
+        nothing = replace(self, model=None, msac_scores=None, noise=0.0, final_noise=0.0, lenses=None, k1=None)
         return replace(nothing, stop_reason="degenerate", assess=assess)
 
     @property

@@ -52,7 +52,7 @@ def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, ke
         msac_scores = problem.msac_scores(model[None], found.max_error)[0]
         rounds = (*found.rounds[:-1], replace(found.rounds[-1], best=model)) if found.rounds else ()
         of_part, found = found.assess, replace(found, model=model, msac_scores=msac_scores, rounds=rounds)
-        found = replace(found, assess=partial(_assess_on_all, problem, found, of_part))
+        found = replace(found, assess=partial(_assess_on_all, problem, found, tuning, of_part))
     rounds = found.rounds if keep_trace else found.rounds[-1:]
     return replace(found, rounds=tuple(_widen_round(problem, chosen, each) for each in rounds))
 
@@ -67,11 +67,14 @@ def extend(problem: Problem, part: Indices, found: Estimate, keep_trace: bool) -
     return replace(found, msac_scores=scores, rounds=tuple(_widen_round(problem, part, each) for each in rounds))
 
 
-def _assess_on_all(problem: Problem, found: Estimate, assess_part: Callable[[], Assessment]) -> Assessment:
+def _assess_on_all(
+    problem: Problem, found: Estimate, tuning: Tuning, assess_part: Callable[[], Assessment]
+) -> Assessment:
     """Return the assessment of a working set, with the covariance from all matches."""
-    assert found.msac_scores is not None
-    weights = (found.msac_scores > 0).astype(float)
-    return replace(assess_part(), covariance=pose_covariance(problem, found, weights))
+    assert found.model is not None
+    weights = (problem.distances(found.model) < tuning.wide_reach * found.noise).astype(float)
+    covariance = pose_covariance(problem, found, weights, tuning.wide_loss_scale * found.noise)
+    return replace(assess_part(), covariance=covariance)
 
 
 def _refine_on_all(problem: Problem, found: Estimate, tuning: Tuning) -> Array:

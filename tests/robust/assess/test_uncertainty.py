@@ -1,11 +1,21 @@
 """The covariance of poses, compared with simulations."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from caransac import Camera, Options, estimate, estimate_relative_pose
+from caransac import (
+    Camera,
+    Options,
+    estimate,
+    estimate_absolute_pose,
+    estimate_fundamental,
+    estimate_homography,
+    estimate_relative_pose,
+)
+from caransac.api.result_fields import as_covariance
 from caransac.geometry import (
     direction_basis,
     essential_from_pose,
@@ -13,6 +23,7 @@ from caransac.geometry import (
     homogeneous,
     join_pose,
     pose_error_deg,
+    rotation_angle_deg,
     rotation_from_vector,
     split_pose,
     vector_from_rotation,
@@ -20,10 +31,10 @@ from caransac.geometry import (
 from caransac.kernels import RefineOptions
 from caransac.robust.assess.uncertainty import lens_response
 from caransac.robust.problems import Essential, FocalPose, Fundamental
-from caransac.synthetic import make_pair
+from caransac.synthetic import make_pair, make_query
 from caransac_lab.synthetic.hard_scenes import CAMERA
 
-CHI_SQ_95 = 11.07  # 95 % quantile for five degrees of freedom
+CHI_SQ_95 = {2: 5.991, 3: 7.815, 5: 11.07, 6: 12.59}  # 95 % quantiles by degrees of freedom
 NAMES = ("rotation_x", "rotation_y", "rotation_z", "direction_1", "direction_2")
 
 
@@ -46,20 +57,96 @@ def error_of(found, R, t):
     return np.r_[vector_from_rotation(R @ found.R.T), direction_basis(found.t).T @ t]
 
 
+def solved(pair, **told):
+    """Return an estimated relative pose, and its error in the parameters of the covariance; None for a wrong pose."""
+    found = estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2, **told)
+    right = found.success and pose_error_deg(found.R, found.t, pair.R, pair.t) < 15
+    return (found, error_of(found, pair.R, pair.t)) if right else None
+
+
+def located(query, **told):
+    """Return an estimated absolute pose, and its error in the parameters of the covariance; None for a wrong pose."""
+    found = estimate_absolute_pose(query.points2d, query.points3d, query.camera, **told)
+    right = found.success and rotation_angle_deg(query.R @ found.R.T) < 15
+    return (found, np.r_[vector_from_rotation(query.R @ found.R.T), query.t - found.t]) if right else None
+
+
+def coverage(answers):
+    """Return the shares of errors in the 95 % ellipses: of all numbers, of the rotation, and of the rest."""
+    inside = []
+    for found, off in answers:
+        parts = slice(None), slice(0, 3), slice(3, None)
+        distances_sq = [off[part] @ np.linalg.solve(found.covariance[part, part], off[part]) for part in parts]
+        inside.append([each < CHI_SQ_95[len(off[part])] for each, part in zip(distances_sq, parts, strict=True)])
+    return np.mean(inside, axis=0)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "noise_px"), [(80, 0.5), (400, 1.0)])
-def test_ellipses_contain_the_stated_share_of_errors(count, noise_px):
-    inside, angles, deviations = [], [], []
-    for seed in range(150):
-        *points, R, t = make_matches(np.random.default_rng([seed, count]), count, noise_px)
-        found = estimate_relative_pose(*points, CAMERA, CAMERA)
-        off = error_of(found, R, t)
-        inside.append(off @ np.linalg.solve(found.covariance, off) < CHI_SQ_95)
-        angles.append(np.degrees((np.linalg.norm(off[:3]), np.linalg.norm(off[3:]))))
-        deviations.append((found.rotation_deviation_deg, found.direction_deviation_deg))
-    assert 0.88 <= np.mean(inside) <= 0.995  # 93 to 97 %, plus or minus three standard deviations of 150 pairs
-    ratio = np.sqrt(np.mean(np.square(angles), axis=0) / np.mean(np.square(deviations), axis=0))
-    assert np.all((ratio > 0.75) & (ratio < 1.3))
+@pytest.mark.parametrize("scored", [False, True])
+@pytest.mark.parametrize(("make", "answer"), [(make_pair, solved), (make_query, located)])
+def test_ellipses_contain_the_stated_share_of_errors(make, answer, scored):
+    shares = []
+    for noise_px, count, wrong in itertools.product((0.3, 1.0, 2.0), (100, 400, 2000), (0.2, 0.4, 0.7)):
+        scenes = [make(count, wrong, noise_px, seed) for seed in range(40)]
+        told = [{"scores": each.scores, "score_kind": "ratio"} if scored else {} for each in scenes]
+        answers = [answer(each, **more) for each, more in zip(scenes, told, strict=True)]
+        shares.append(coverage([each for each in answers if each is not None]))
+    assert np.all(np.mean(shares, axis=0) > 0.93)
+    assert np.all(np.mean(shares, axis=0) < 0.98)
+    assert np.min(shares) > 0.75  # the goal is 0.9; four standard deviations of 40 scenes are 0.19
+    # Without scores, before: 0.22 of relative poses at 2 px and 70 % wrong matches, and all absolute poses.
+
+
+@pytest.mark.parametrize("make", [make_pair, make_query])
+@pytest.mark.parametrize("noise_px", [0.3, 2.0])
+def test_the_stated_noise_is_that_of_the_keypoints(make, noise_px):
+    answer, median = (solved, 0.674) if make is make_pair else (located, 1.177)
+    found = [answer(make(500, 0.5, noise_px, seed))[0].noise_px for seed in range(8)]
+    assert np.median(found) == pytest.approx(median * noise_px, rel=0.08)
+
+
+def test_points_that_cannot_be_pixels_are_refused():
+    pair = make_pair(40, seed=1)
+    for calls in (estimate_relative_pose, estimate_fundamental, estimate_homography):
+        cameras = (pair.camera1, pair.camera2) if calls is estimate_relative_pose else ()
+        found = calls(500 + 1e-7 * pair.points1, 500 + 1e-7 * pair.points2, *cameras)
+        assert not found.success and found.stop_reason in ("degenerate", "no_consensus") and found.confidence == 0
+    many, identity = make_pair(200, seed=1), Camera("SIMPLE_PINHOLE", (1.0, 0.0, 0.0), 1, 1)
+    rays = [many.camera1.pixels_to_rays(each) for each in (many.points1, many.points2)]
+    assert estimate_relative_pose(*rays, identity, identity).success, "rays instead of pixels are points, too"
+
+
+def test_covariances_are_symmetric_and_positive(rng):
+    """Absurd points: nearly coincident, collinear, of very different magnitudes, or almost without parallax."""
+    for _ in range(60):
+        count = int(rng.integers(6, 40))
+        points1 = rng.normal(size=(count, 2)) * 10.0 ** rng.uniform(-3, 4) + rng.uniform(0, 1000, 2)
+        points2 = points1 + rng.normal(size=(count, 2)) * 10.0 ** rng.uniform(-6, 3)
+        points1[:, 1] *= 10.0 ** -rng.integers(0, 8)
+        points1, points2 = np.clip(points1, 0, 900), np.clip(points2, 0, 900)
+        points3d = np.c_[points2, rng.normal(size=count)] * 10.0 ** rng.uniform(-8, 8)
+        uncertain = replace(CAMERA, focal_deviation=0.3, distortion_deviation=0.1)
+        for camera in (CAMERA, uncertain):
+            relative = estimate_relative_pose(points1, points2, camera, camera)
+            for found in (relative, estimate_absolute_pose(points1, points3d, camera)):
+                if found.covariance is not None:
+                    np.testing.assert_array_equal(found.covariance, found.covariance.T)
+                    deviations = np.sqrt(np.diag(found.covariance))
+                    units = np.where(deviations > 0, deviations, 1.0)
+                    assert np.linalg.eigvalsh(found.covariance / np.outer(units, units)).min() > -1e-9
+            if relative.points3d is not None:
+                assert np.isfinite(relative.points3d.error_px).all()
+
+
+def test_an_indefinite_covariance_becomes_the_nearest_one():
+    damaged = np.array([[4.0, 5.0], [5.1, 4.0]])
+    np.testing.assert_allclose(as_covariance(damaged), np.full((2, 2), 4.525), rtol=0.12)
+    assert np.linalg.eigvalsh(as_covariance(damaged)).min() > -1e-12
+    assert as_covariance(np.array([[np.inf, 0.0], [0.0, 1.0]])) is None
+    right = np.array([[2.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_array_equal(as_covariance(right), right)
+    negative = as_covariance(np.diag([-1.0, 2.0]))
+    np.testing.assert_array_equal(negative, np.diag([0.0, 2.0]))
 
 
 def test_covariance_parameters_match_the_kernels(rng):
@@ -136,7 +223,7 @@ def test_the_covariance_includes_estimated_lenses():
         )
     k1, distances_sq = np.array(off).T
     assert 0.5 < np.sqrt(np.mean(k1**2)) < 1.6
-    assert np.mean(distances_sq < CHI_SQ_95) >= 0.8
+    assert np.mean(distances_sq < CHI_SQ_95[5]) >= 0.8
     *points, R, t = make_matches(np.random.default_rng(5), 400, 0.5)
     flat = estimate_relative_pose(*points, lens, lens)
     assert flat.covariance_of == NAMES, "no k1 was estimated"

@@ -10,7 +10,7 @@ import numpy as np
 
 from caransac.camera_priors import IGNORED_DISTORTION_DEVIATION
 from caransac.geometry import Array
-from caransac.kernels import RELATIVE, inner_products, where, widths
+from caransac.kernels import inner_products, where, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
 from caransac.robust.assess.rivals import unmoved
@@ -103,9 +103,8 @@ def run_evidence(
     }
     if problem.traits.degeneracy is not None:
         numbers |= {"plane_margin": seen.degeneracy.margin, "plane_share": seen.degeneracy.share}
-    if seen.covariance is not None:
-        rotation = float(np.trace(seen.covariance[RELATIVE.rotation, RELATIVE.rotation]))
-        numbers["rotation_deviation"] = math.log(rotation**0.5 + little)
+    if seen.rotation_variance is not None:
+        numbers["rotation_deviation"] = math.log(seen.rotation_variance**0.5 + little)
     if (response := lens_response(fitted, found.model, weights, last.noise)) is not None:
         shift = IGNORED_DISTORTION_DEVIATION * float(np.linalg.norm(rates.T @ response))
         numbers["lens_shift"] = math.log(shift + little)

@@ -2,21 +2,136 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from caransac.geometry import Array, symmetric_inverse
+from caransac.geometry import Array, direction_basis, split_pose, symmetric_inverse, vector_from_rotation
 from caransac.kernels import ABSOLUTE, ABSOLUTE_FOCAL_POSES, RELATIVE, change_lenses, lens_information
+from caransac.robust.loop.scale import corrected_noise
 from caransac.robust.problems import Absolute, Problem, with_intrinsics
 from caransac.robust.problems.base import posterior_information
 from caransac.robust.problems.lens_prior import LensPrior, slack_information
 from caransac.robust.records import Estimate
-from caransac.tuning import ERRORS
+from caransac.tuning import DEFAULT_TUNING, ERRORS
 
 
-def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scale: float | None = None) -> Array | None:
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Precision of a pose that was fitted to weighted matches with a robust loss.
+
+    Attributes:
+        right: (n,) weights of the matches, multiplied by their probability of being right and by the thinning.
+        information: (f, f) information from these matches about the degrees of freedom of the model.
+        variance: variance of a residual of weight one.
+        curvature: mean curvature of the robust loss, relative to that of squares.
+    """
+
+    right: Array
+    information: Array
+    variance: float
+    curvature: float
+
+
+def measured_fit(problem: Problem, found: Estimate, weights: Array, loss_scale: float) -> Fit:
+    """Return the precision of a pose from the residuals: the sandwich covariance of M-estimators.
+
+    See Huber, "Robust Statistics", 1981. The weights depend on the residuals, so the formula of the loss does not give
+    its curvature. Stein's lemma gives it for Gaussian residuals r of deviation s: ``E[psi'(r)] = E[r psi(r)] / s^2``.
+
+    Args:
+        problem: the matches.
+        found: estimate of the pose.
+        weights: (n,) weights of the matches in the refinement of the pose.
+        loss_scale: scale of the Cauchy loss in this refinement.
+    """
+    assert found.model is not None
+    enough = 1024  # matches, which represent the others
+    dimensions, tuning = problem.error_dimensions, DEFAULT_TUNING
+    freedoms = (RELATIVE if problem.num_images == 2 else ABSOLUTE).pose
+    residuals, slopes = problem.model_kernels.jacobian(found.model, problem.correspondences)
+    slopes = slopes.reshape(len(weights), dimensions, -1)
+    squares = np.square(residuals).reshape(len(weights), dimensions).sum(axis=1)
+    near = squares < (tuning.noise_reach * found.noise) ** 2
+    kept = np.flatnonzero(near & (np.einsum("ndf,ndf->n", slopes, slopes) < ERRORS.steepest**2))
+    thinning = max(len(kept) / enough, 1.0)
+    if thinning > 1:
+        kept = kept[np.linspace(0, len(kept) - 1, enough).astype(int)]
+    squares, slopes = squares[kept], slopes[kept].reshape(len(kept) * dimensions, -1)
+    shared, weights = problem.share(weights)[kept], weights[kept]
+    right = shared * _right_shares(squares / found.noise**2, slopes[:, :freedoms], shared, dimensions)
+    deviation = corrected_noise(problem, found.model, found.noise, tuning)[1] / problem.median_error
+    stated = found.final_noise / problem.median_error
+    deviation = max(deviation, 1e-6 * stated)
+    count, relative = float(right.sum()), 1 / (1 + squares / loss_scale**2)
+    pull = float(right @ (relative * squares)) / dimensions
+    variance, curvature = deviation**2, 1.0
+    if pull > 0:  # otherwise there are no right matches, or all are exact
+        curvature = min(pull / (count * deviation**2), 1.0)
+        # Matches that share a keypoint also share its error.
+        variance = float((right * weights) @ (relative**2 * squares)) / (dimensions * count * curvature**2)
+    variance *= max(stated / deviation, 1.0) ** 2
+    fitted = 2.0 * freedoms / dimensions / thinning  # twice, because the residuals determine the weights, too
+    variance *= max(count, 1e-9) / max(count - fitted, 0.25 * count, 1e-9)
+    of_all = np.zeros(problem.num_points)
+    of_all[kept] = thinning * right
+    return Fit(of_all, thinning * _information(slopes, right, dimensions) / variance, variance, curvature)
+
+
+def expected_fit(problem: Problem, found: Estimate, weights: Array, loss_scale: float) -> Fit:
+    """Return the precision that the noise of the last round predicts if all weights are right. See `measured_fit`."""
+    assert found.model is not None
+    model, points, kernels = found.model, problem.correspondences, problem.model_kernels
+    information = kernels.information(model, points, weights)
+    lightest = weights[weights > 0].min(initial=1.0)
+    if not information.trace() < ERRORS.steepest**2 * lightest:  # the sum of squared slopes: some may be steep
+        slopes = kernels.jacobian(model, points)[1]
+        weights = np.where(np.einsum("nf,nf->n", slopes, slopes) < ERRORS.steepest**2, weights, 0.0)
+        information = kernels.information(model, points, weights)
+    count, fitted = float(weights.sum()), 4.0 * RELATIVE.pose
+    cauchy_excess = 1 + 0.58 * (found.noise / loss_scale) ** 1.8  # variance of Cauchy's estimator / least squares
+    variance = cauchy_excess * ERRORS.weighted * max(found.noise / problem.median_error, 1e-150) ** 2
+    variance *= max(count, 1e-9) / max(count - fitted, 0.5 * count, 1e-9)
+    return Fit(weights, information / variance, variance, 0.214)  # the curvature at the scale of the noise
+
+
+def _information(slopes: Array, weights: Array, dimensions: int) -> Array:
+    """Return the information (f, f) from slopes (n d, f) with weights (n,) of the matches, at unit noise."""
+    return np.asarray(slopes.T @ (np.repeat(weights, dimensions)[:, None] * slopes))
+
+
+def _right_shares(squares: Array, slopes: Array, weights: Array, dimensions: int) -> Array:
+    """Return the share (n,) of right matches among all matches with at least as much influence on the model.
+
+    A wrong match of great influence draws the model to itself, and then seems to be precise. The share is one minus the
+    false discovery rate (Benjamini and Hochberg, 1995) with the influence as the statistic: wrong matches are equally
+    frequent at any distance from the model, so those farther away give the number of those near it.
+
+    Args:
+        squares: (n,) squared distances to the model, divided by the squared noise.
+        slopes: (n d, f) derivatives of the residuals.
+        weights: (n,) weights of the matches.
+        dimensions: dimensions d of the error of a match.
+    """
+    information = _information(slopes, weights, dimensions)
+    information.ravel()[:: len(information) + 1] += 1e-9 * information.trace() + 1e-300
+    influence = np.einsum("nf,nf->n", slopes @ np.linalg.inv(information), slopes)
+    order = np.argsort(-influence.reshape(-1, dimensions).sum(axis=1))
+    reach, last = DEFAULT_TUNING.max_error, DEFAULT_TUNING.noise_reach
+    first = 0.5 * last
+    squares, used = squares[order], weights[order] > 0
+    near, far = np.cumsum(used & (squares < reach**2)), np.cumsum((squares > first**2) & (squares < last**2))
+    # A model fits some wrong matches because it was chosen among many.
+    wrong = far * (reach**dimensions / (last**dimensions - first**dimensions)) + ERRORS.chosen / dimensions
+    shares = np.empty(len(order))
+    shares[order] = np.maximum(1 - wrong / np.maximum(near, 1), 0.0)
+    return shares
+
+
+def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scale: float) -> Array | None:
     """Return the covariance (f, f) of the degrees of freedom of a pose, in radians; None for other models.
 
-    It is the inverse of the information from the matches, at the estimated noise, and from the prior of the cameras.
+    It is the inverse of the information from the matches, at the measured noise, and from the prior of the cameras.
     Angles that the matches do not constrain have a deviation of a radian. Fixed parameters have a variance of zero. If
     lenses were estimated, the degrees of freedom are `RELATIVE`.
 
@@ -24,40 +139,49 @@ def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scal
         problem: the matches.
         found: estimate of the pose.
         weights: (n,) weights of the matches in its refinement.
-        loss_scale: scale of the Cauchy loss in its refinement; None for the noise.
+        loss_scale: scale of the Cauchy loss in its refinement.
     """
-    model = found.model
-    if model is None or not problem.traits.uncertainty:
+    if found.model is None or not problem.traits.uncertainty:
         return None
-    data = problem.model_kernels.information(model, problem.correspondences, weights)
-    largest_slope = 1e6  # a match with a steeper residual is left out: it would outweigh all others
-    lightest = weights[weights > 0].min(initial=1.0)
-    if not data.trace() < largest_slope**2 * lightest:  # the sum of squared slopes: some may be steep
-        slopes = problem.model_kernels.jacobian(model, problem.correspondences)[1]
-        weights = np.where(np.einsum("nf,nf->n", slopes, slopes) < largest_slope**2, weights, 0.0)
-        data = problem.model_kernels.information(model, problem.correspondences, weights)
-    count = float(weights.sum())
-    deviation_sq = max(found.noise / problem.median_error, 1e-150) ** 2
-    width = 1.0 if loss_scale is None else loss_scale / found.noise
-    cauchy_excess = 1 + 0.58 / width**1.8  # variance of Cauchy's estimator divided by that of least squares
-    fitted = 4.0 * RELATIVE.pose  # more than the degrees of freedom, because the residuals determine the weights
-    variance = (
-        cauchy_excess * ERRORS.weighted * deviation_sq * max(count, 1e-9) / max(count - fitted, 0.5 * count, 1e-9)
-    )
-    cauchy_curvature = 0.214  # mean curvature of Cauchy's loss at the scale of the noise, divided by that of squares
+    covariance = _posterior(problem, found, measured_fit(problem, found, weights, loss_scale), weights)
+    if problem.traits.has_mean and found.rounds and (refined := found.rounds[-1].best) is not None:
+        # The answer may be a mean of models. The difference of an estimate from an efficient one is not correlated with
+        # the error of the efficient one (Hausman, 1978).
+        off = _pose_difference(refined, found.model)
+        covariance[: RELATIVE.pose, : RELATIVE.pose] += np.outer(off, off)
+    return covariance
+
+
+def expected_rotation_variance(problem: Problem, found: Estimate, weights: Array, loss_scale: float) -> float | None:
+    """Return the trace of the covariance of a rotation according to `expected_fit`; None for models without one."""
+    if found.model is None or not problem.traits.uncertainty:
+        return None
+    covariance = _posterior(problem, found, expected_fit(problem, found, weights, loss_scale), weights)
+    return float(np.trace(covariance[RELATIVE.rotation, RELATIVE.rotation]))
+
+
+def _posterior(problem: Problem, found: Estimate, fit: Fit, weights: Array) -> Array:
+    """Return the covariance (f, f) of a pose from its matches and the prior of the cameras. See `pose_covariance`."""
+    assert found.model is not None
     # The refinement does not weigh the prior of the cameras by the inverse of its variance.
-    weight = problem.prior_weight(found.noise, model, weights) / (cauchy_curvature * variance)
+    cost = 1 / (fit.curvature * fit.variance)
+    weight = cost * problem.prior_weight(found.noise, found.model, weights)
     if problem.lens_prior is not None and not problem.lens_prior.is_as_given:
-        tempered = ERRORS.cameras * found.noise**2 / (cauchy_curvature * variance)
-        return _with_lenses(problem, problem.lens_prior, model, weights / variance, weight, tempered)
-    data /= variance
+        tempered = cost * ERRORS.cameras * found.noise**2
+        return _with_lenses(problem, problem.lens_prior, found.model, fit.right / fit.variance, weight, tempered)
+    data, prior = fit.information, problem.prior_information
     _add_radian(data)
-    prior = problem.prior_information
     free = ~np.isinf(prior.diagonal())
     covariance, of_free = np.zeros_like(data), free[:, None] & free
     data, prior = data[free][:, free], prior[free][:, free]
     covariance[of_free] = _sandwich(data + weight * prior, data + weight**2 * prior).ravel()
     return covariance
+
+
+def _pose_difference(pose1: Array, pose2: Array) -> Array:
+    """Return the difference (5,) of two relative poses (3, 4) in the degrees of freedom at the second."""
+    (R1, t1), (R2, t2) = split_pose(pose1), split_pose(pose2)
+    return np.concatenate([vector_from_rotation(R1 @ R2.T), direction_basis(t2).T @ t1])
 
 
 def _with_lenses(
@@ -148,22 +272,34 @@ def camera_covariance(problem: Problem, information: Array, *, with_lens_prior: 
     return covariance
 
 
-def absolute_covariance(problem: Absolute, model: Array, weights: Array, noise: float) -> Array:
-    """Return the covariance of a pose in the caller's frame, from points with weights (n,) and a noise.
+def absolute_covariance(problem: Absolute, found: Estimate, weights: Array) -> Array:
+    """Return the covariance of a pose in the caller's frame.
 
     It refers to a rotation vector applied from the left and to the translation, (6, 6). The logarithm of the focal
     length and k1 follow if they are uncertain.
+
+    Args:
+        problem: the matches.
+        found: estimate of the pose.
+        weights: (n,) weights of the matches in its refinement.
     """
-    deviation, known = ERRORS.absolute**0.5 * noise / problem.median_error, problem.camera_information
+    model, known = found.model, problem.camera_information
+    assert model is not None
+    fit = measured_fit(problem, found, weights, found.noise)
     if problem.lens_prior is None:
-        information = information_of(problem, model, weights, deviation)
+        information = posterior_information(fit.information, problem.prior_information)
     else:
-        information = ABSOLUTE_FOCAL_POSES.information(*problem.bent(model), weights) / deviation**2
+        information = ABSOLUTE_FOCAL_POSES.information(*problem.bent(model), fit.right) / fit.variance
         information = posterior_information(information, np.diag([*np.zeros(ABSOLUTE.pose), *known]))
     covariance = symmetric_inverse(information)
     free = [k for k in (ABSOLUTE.focal(), ABSOLUTE.lens()) if np.isfinite(known[k - ABSOLUTE.pose])]
+    wider = np.ones(len(covariance))
+    for k in free:
+        widest = 1 / known[k - ABSOLUTE.pose]  # the variance of the prior
+        wider[k] = np.sqrt(np.clip(widest / max(covariance[k, k], 1e-300), 1.0, ERRORS.absolute))
     chosen = [*range(ABSOLUTE.pose), *free]
-    return problem.frame.covariance(covariance[np.ix_(chosen, chosen)], problem.public(model[None])[0])
+    covariance = (wider[:, None] * covariance * wider)[np.ix_(chosen, chosen)]
+    return problem.frame.covariance(covariance, problem.public(model[None])[0])
 
 
 def information_of(problem: Problem, model: Array, weights: Array, noise: float) -> Array:

@@ -72,4 +72,5 @@ def lm_lo(problem: Problem, scale: Scale, sampler: Sampler, options: Options) ->
     polished = problem.refine(best[None], cauchy, weights)[0]
     if problem.inliers(polished, max_error).sum() > problem.sample_size:
         best = polished
-    return replace(nothing, model=best, stop_reason=stop_reason, max_error=scale.inlier_error(noise), noise=noise)
+    found = replace(nothing, model=best, stop_reason=stop_reason, max_error=scale.inlier_error(noise), noise=noise)
+    return replace(found, final_noise=scale.measure_answer(problem, best, noise))

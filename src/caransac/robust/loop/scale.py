@@ -76,15 +76,55 @@ class Scale:
             noise: the noise so far.
         """
         tuning = self.tuning
-        # Thresholds follow the noise, so it has limits: exact points give nearly zero, random points a huge value.
-        least, most = 0.2 * self.usual, 20.0 * self.usual
         matches, median = likely.model_kernels.right_matches(
             model, likely.correspondences, tuning.noise_reach * noise, likely.error_dimensions
         )
         matches = max(matches - likely.sample_size, 0.0)  # any model fits its own sample
         share = matches / (matches + tuning.usual_matches)
-        measured: float = self.usual ** (1 - share) * max(median, least) ** share
-        return min(measured, most if self.fixed is None else self.fixed)
+        measured: float = self.usual ** (1 - share) * max(median, self.least) ** share
+        return min(measured, self.most)
+
+    def measure_answer(self, problem: Problem, model: Array, noise: float) -> float:
+        """Return the noise of the answer from all matches. Few matches cannot show that it is less than usual.
+
+        Args:
+            problem: the matches.
+            model: the answer.
+            noise: the noise of the last round.
+        """
+        matches, median = corrected_noise(problem, model, noise, self.tuning)
+        share = matches / (matches + self.tuning.usual_matches)
+        median = max(median, self.least)
+        with_prior: float = self.usual ** (1 - share) * median**share
+        return min(max(median, with_prior), self.most)
+
+    @property
+    def least(self) -> float:
+        """Minimum noise. Thresholds follow the noise, and exact points have nearly none."""
+        return 0.2 * self.usual
+
+    @property
+    def most(self) -> float:
+        """Maximum noise. Random points have a huge noise."""
+        return 20.0 * self.usual if self.fixed is None else self.fixed
+
+
+def corrected_noise(problem: Problem, model: Array, noise: float, tuning: Tuning) -> tuple[float, float]:
+    """Return the number of right matches, and their median distance. A fit to n matches reduces it: this is corrected.
+
+    Args:
+        problem: the matches, which the model was fitted to.
+        model: the model.
+        noise: approximate noise.
+        tuning: see `Tuning`.
+    """
+    matches, median = problem.model_kernels.right_matches(
+        model, problem.correspondences, tuning.noise_reach * noise, problem.error_dimensions
+    )
+    if matches == 0:
+        return 0.0, noise
+    # A sample has as many coordinates as a model has degrees of freedom.
+    return matches, median * math.sqrt(matches / max(matches - problem.sample_size, 0.5 * matches))
 
 
 def likely_matches(problem: Problem, prior: Floats, tuning: Tuning) -> Problem:
