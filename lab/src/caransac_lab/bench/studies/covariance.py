@@ -1,10 +1,12 @@
 """Share of poses inside the ellipsoids of their covariances, on synthetic and on real pairs.
 
-A row of synthetic pairs has 200 pairs with Gaussian noise. They have exact cameras, or focal lengths and principal
-points as uncertain as stated, or a lens of k1 = -0.1 that is passed as 0 with a deviation of 0.1. Wrong answers (15
-degrees off) are excluded. For real pairs, only right answers (five degrees) count. Their lenses, cameras and true poses
-are not exact, so errors are larger than noise explains. The ratios are median errors of the rotation or direction
-divided by the median that the deviations imply for Gaussian errors. DIR has scenes in the layout of the RANSAC Tutorial
+A row of synthetic pairs or queries has 200 of them, with Gaussian noise. They have exact cameras, or focal lengths and
+principal points as uncertain as stated, or a lens of k1 = -0.1 that is passed as 0 with a deviation of 0.1. Queries
+have matches of one image with 3D points, for absolute poses. Wrong answers (15 degrees off) are excluded. For real
+pairs, only right answers (five degrees) count. Their lenses, cameras and true poses are not exact, so errors are larger
+than noise explains. Rotations and translations (directions of relative poses) also have ellipses of their own. The
+ratios are median errors of the rotation or translation divided by the median that the deviations imply for Gaussian
+errors. DIR has scenes in the layout of the RANSAC Tutorial
 2020 (docs/formats.md).
 """
 
@@ -23,10 +25,12 @@ from caransac.geometry import (
     direction_basis,
     homogeneous,
     pose_error_deg,
+    rotation_angle_deg,
     rotation_from_vector,
     vector_from_rotation,
 )
-from caransac.results import RelativePoseResult
+from caransac.results import AbsolutePoseResult, RelativePoseResult
+from caransac.synthetic import make_query
 from caransac_lab.bench.publication import Content, data_name, percent, table
 from caransac_lab.datasets import read_ransac_tutorial
 from caransac_lab.synthetic.hard_scenes import CAMERA
@@ -35,8 +39,10 @@ NAME = "covariance"
 PAIRS, QUICK_PAIRS = 200, 10
 REAL_PAIRS = 30  # pairs per scene
 K1, K1_DEVIATION = -0.1, 0.1
-CHI_SQ = {0.5: 4.351, 0.95: 11.07}  # quantiles for five degrees of freedom
-MEDIANS = (1.538**0.5, 1.177)  # median lengths of Gaussian vectors of three and two components with unit deviation
+CHI_SQ = {  # quantiles by degrees of freedom
+    0.5: {2: 1.386, 3: 2.366, 5: 4.351, 6: 5.348},
+    0.95: {2: 5.991, 3: 7.815, 5: 11.07, 6: 12.59},
+}
 ROWS = (  # matches, share of wrong ones, noise in pixels, deviation of the focal length or None for a lens, method
     (30, 0.0, 0.5, 0.0, "ca-ransac"),
     (60, 0.0, 0.5, 0.0, "ca-ransac"),
@@ -49,8 +55,17 @@ ROWS = (  # matches, share of wrong ones, noise in pixels, deviation of the foca
     (200, 0.0, 0.5, None, "ca-ransac"),
     (600, 0.3, 0.5, None, "ca-ransac"),
     (200, 0.3, 0.5, 0.0, "lm-lo-u"),
+    (240, 0.4, 0.7, 0.0, "ca-ransac"),
+    (240, 0.4, 2.0, 0.0, "ca-ransac"),
+    (600, 0.6, 0.7, 0.0, "ca-ransac"),
+    (600, 0.7, 2.0, 0.0, "ca-ransac"),
+    (1600, 0.2, 2.0, 0.0, "ca-ransac"),
 )
+QUERIES = ((100, 0.2, 0.3), (100, 0.7, 2.0), (400, 0.4, 0.7), (2000, 0.2, 2.0), (2000, 0.7, 1.0))  # matches, wrong, px
 WRONG_DEG, RIGHT_DEG = 15.0, 5.0
+COLUMNS = (("poses", 95), ("poses", 50), ("rotations", 95), ("translations", 95))
+NAMES = {"poses": "inside", "rotations": "rotation", "translations": "direction"}  # of the figures of a row
+RATIOS = ("rotation, ratio", "translation, ratio")
 
 
 def make_matches(
@@ -77,22 +92,34 @@ def bend(pixels: Array) -> Array:
     return CAMERA.rays_to_pixels(rays * (1 + K1 * np.sum(rays**2, axis=1, keepdims=True)))
 
 
-def measure(found: RelativePoseResult, R: Array, t: Array) -> tuple[float, float, float]:
-    """Return the squared Mahalanobis distance of the truth, and rotation and direction errors / expected medians."""
-    off = np.r_[vector_from_rotation(R @ found.R.T), direction_basis(found.t).T @ t]
-    pose = found.covariance[:5, :5]
-    deviations = np.radians([found.rotation_deviation_deg, found.direction_deviation_deg])
-    rotation = np.linalg.norm(off[:3]) / (MEDIANS[0] * deviations[0] / 3**0.5)
-    direction = np.linalg.norm(off[3:]) / (MEDIANS[1] * deviations[1] / 2**0.5)
-    return float(off @ np.linalg.solve(pose, off)), float(rotation), float(direction)
+def measure(found: RelativePoseResult | AbsolutePoseResult, R: Array, t: Array) -> list[tuple[int, float, float]]:
+    """Return figures of the pose, of its rotation and of its translation.
+
+    A figure has the degrees of freedom, the squared Mahalanobis distance of the truth, and the squared length of the
+    error divided by the sum of the variances.
+    """
+    assert found.R is not None and found.t is not None and found.covariance is not None
+    moved = direction_basis(found.t).T @ t if isinstance(found, RelativePoseResult) else t - found.t
+    off, figures = np.r_[vector_from_rotation(R @ found.R.T), moved], []
+    for part in (slice(len(off)), slice(3), slice(3, len(off))):
+        covariance, error = found.covariance[part, part], off[part]
+        figures.append((len(error), error @ np.linalg.solve(covariance, error), error @ error / np.trace(covariance)))
+    return figures
 
 
-def summary(measured: list[tuple[float, float, float]]) -> dict[str, Any]:
+def summary(measured: list[list[tuple[int, float, float]]]) -> dict[str, Any]:
     """Return the figures of a row."""
-    distances_sq, rotation, direction = np.array(measured).T
-    inside = {f"inside_{share:g}": int((distances_sq < limit).sum()) for share, limit in CHI_SQ.items()}
-    ratios = {"rotation": float(np.median(rotation)), "direction": float(np.median(direction))}
-    return {"pairs": len(measured), **inside, **ratios}
+    pose, rotation, translation = (np.array(each) for each in zip(*measured, strict=True))
+
+    def inside(part: Array, share: float) -> int:
+        return int((part[:, 1] < CHI_SQ[share][int(part[0, 0])]).sum())
+
+    def ratio(part: Array) -> float:  # the median of a Gaussian with equal variances
+        return float(np.median(part[:, 2] * part[:, 0] / CHI_SQ[0.5][int(part[0, 0])]) ** 0.5)
+
+    counts = {f"inside_{share:g}": inside(pose, share) for share in CHI_SQ}
+    counts |= {"rotation_0.95": inside(rotation, 0.95), "direction_0.95": inside(translation, 0.95)}
+    return {"pairs": len(measured), **counts, "rotation": ratio(rotation), "direction": ratio(translation)}
 
 
 def synthetic(num_pairs: int) -> dict[str, Any]:
@@ -115,6 +142,20 @@ def synthetic(num_pairs: int) -> dict[str, Any]:
                 measured.append(measure(found, R, t))
         cameras = f"focal length to {100 * focal:g} %" if focal else "exact cameras" if focal == 0 else "unknown lens"
         rows[f"{method}, {count} right matches, {wrong:.0%} wrong, {noise_px:g} px, {cameras}"] = summary(measured)
+    return rows
+
+
+def queries(num_queries: int) -> dict[str, Any]:
+    """Return the coverage for synthetic queries."""
+    rows = {}
+    for count, wrong, noise_px in QUERIES:
+        measured = []
+        for seed in range(num_queries):
+            query = make_query(count, wrong, noise_px, seed)
+            found = caransac.estimate_absolute_pose(query.points2d, query.points3d, query.camera)
+            if found.success and rotation_angle_deg(query.R @ found.R.T) < WRONG_DEG:
+                measured.append(measure(found, query.R, query.t))
+        rows[f"absolute poses, {count} matches, {wrong:.0%} wrong, {noise_px:g} px"] = summary(measured)
     return rows
 
 
@@ -143,12 +184,12 @@ def as_markdown(content: dict[str, Any]) -> str:
 
 def coverage_table(rows: dict[str, Any]) -> str:
     """Format the share of poses inside the ellipsoids of their covariances."""
-    header = ("", "pairs", "in the 95 % ellipse, %", "in the 50 % ellipse, %", "rotation, ratio", "direction, ratio")
+    header = ("", "pairs", *(f"{what} in the {share} % ellipse, %" for what, share in COLUMNS), *RATIOS)
     lines = (
         [
             label,
             str(row["pairs"]),
-            *(percent(row[f"inside_{share}"], row["pairs"]) for share in ("0.95", "0.5")),
+            *(percent(row[f"{NAMES[what]}_{share / 100:g}"], row["pairs"]) for what, share in COLUMNS),
             *(f"{row[name]:.2f}" for name in ("rotation", "direction")),
         ]
         for label, row in rows.items()
@@ -163,7 +204,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def study(arguments: argparse.Namespace) -> Content:
     """Measure all tables."""
-    parts = {"synthetic": synthetic(QUICK_PAIRS if arguments.quick else PAIRS)}
+    count = QUICK_PAIRS if arguments.quick else PAIRS
+    parts = {"synthetic": synthetic(count) | queries(count)}
     if arguments.val:
         parts["real"] = real(arguments.val, QUICK_PAIRS if arguments.quick else REAL_PAIRS)
     return {"parts": parts}
