@@ -78,7 +78,7 @@ def test_the_version_is_the_same_everywhere():
     assert "version" not in yaml.safe_load((ROOT / "CITATION.cff").read_text())
     lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())["project"]
     (own,) = (each for each in lab["dependencies"] if each.startswith("caransac["))
-    (newest, *_) = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    (newest, *_) = re.findall(r"^## (?!Unreleased$)(.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     found = {
         "the lab": lab["version"],
         "the module of the lab": caransac_lab.__version__,

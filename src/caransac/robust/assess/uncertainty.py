@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from caransac.geometry import Array, direction_basis, split_pose, symmetric_inverse, vector_from_rotation
+from caransac.geometry import Array, direction_basis, symmetric_inverse
 from caransac.kernels import ABSOLUTE, ABSOLUTE_FOCAL_POSES, RELATIVE, change_lenses, lens_information
 from caransac.robust.loop.scale import corrected_noise
 from caransac.robust.problems import Absolute, Problem, with_intrinsics
@@ -179,9 +179,10 @@ def _posterior(problem: Problem, found: Estimate, fit: Fit, weights: Array) -> A
 
 
 def _pose_difference(pose1: Array, pose2: Array) -> Array:
-    """Return the difference (5,) of two relative poses (3, 4) in the degrees of freedom at the second."""
-    (R1, t1), (R2, t2) = split_pose(pose1), split_pose(pose2)
-    return np.concatenate([vector_from_rotation(R1 @ R2.T), direction_basis(t2).T @ t1])
+    """Return the small difference (5,) of two relative poses (3, 4) in the degrees of freedom at the second."""
+    turn = pose1[:, :3] @ pose2[:, :3].T
+    rotation = 0.5 * (turn - turn.T)[[2, 0, 1], [1, 2, 0]]
+    return np.concatenate([rotation, direction_basis(pose2[:, 3]).T @ pose1[:, 3]])
 
 
 def _with_lenses(
