@@ -191,8 +191,8 @@ class ErrorFactors:
         chosen: number of wrong matches that a pose fits because it was chosen among many, multiplied by the dimensions
             of an error. It was measured on synthetic pairs and queries, whose 95 % ellipses contain 90 to 98 % of the
             poses (table `covariance`).
-        absolute: factor for focal lengths and lenses of absolute poses. With it, ellipses of one deviation contain two
-            thirds of the training queries.
+        absolute: factor for focal lengths and lenses of absolute poses. It was measured on the poses of the training
+            queries.
         outcome: factor for the direction of the baseline in the evidence of the confidence; the best calibrated of 9,
             16 and 25.
         cameras: factor for focal lengths and lenses in estimates. Errors of k1 are two to three times as large as noise
