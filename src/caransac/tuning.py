@@ -11,6 +11,47 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PatchTuning:
+    """How matches are refined in the photographs, and when the answer from refined matches is accepted.
+
+    All were chosen on training scenes with all match sets but one, and judged on the set that was left out.
+
+    Attributes:
+        radius: a patch has (2 radius + 1)² pixels.
+        neighbours: number of nearest inliers that determine the local affine map of a match.
+        affine_deviation: standard deviation of the entries of this map; 0 aligns patches by shifts only, which loses
+            5 AUC@1 on XFeat and 7 on ORB.
+        max_steps: maximum number of Gauss-Newton steps.
+        max_step_px: maximum length of a step.
+        min_step_px: length of a step below which a patch has converged.
+        max_shift_px: shift beyond which a match is not refined.
+        min_correlation: minimum correlation of two aligned patches.
+        min_refined: minimum number of refined matches for a second estimate, as a multiple of the minimal sample.
+        least_consensus: minimum consensus of the second estimate divided by that of the first, at the first threshold.
+            A smaller one is a jump to another model that explains only some refined matches.
+        hidden_deviation_px: error of refined matches that their patches do not show. The weight of a match falls with
+            its own deviation, divided by this one. Equal weights lose 0.7 AUC@1 for E and 1.0 for F on average.
+        most_passes: maximum number of times that matches are refined. A second pass refines the inliers that only the
+            second answer has.
+        new_inliers: minimum number of these inliers for a second pass, divided by the number of refined matches.
+    """
+
+    radius: int = 7
+    neighbours: int = 12
+    affine_deviation: float = 0.3
+    max_steps: int = 8
+    max_step_px: float = 1.0
+    min_step_px: float = 0.03
+    max_shift_px: float = 3.0
+    min_correlation: float = 0.7
+    min_refined: int = 3
+    least_consensus: float = 0.6
+    hidden_deviation_px: float = 0.1
+    most_passes: int = 2
+    new_inliers: float = 0.25
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Tuning:
     """Numbers of CA-RANSAC and LM-LO that are the same for all data. `Options` has the choices of a caller.
 
@@ -67,6 +108,7 @@ class Tuning:
         guessed_centre_deviation: deviation of the principal points of the cameras that are assumed for a fundamental
             matrix if no image sizes are given, divided by the longer side of the box of the points; 0 for no cameras.
         contradicted: minimum relative gain of consensus without assumed cameras at which they are rejected.
+        patches: how matches are refined in the photographs.
     """
 
     max_copies: float = 0.5
@@ -96,6 +138,7 @@ class Tuning:
     wide_reach: float = 15.0
     guessed_centre_deviation: float = 0.2
     contradicted: float = 0.1
+    patches: PatchTuning = PatchTuning()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -211,45 +254,11 @@ class ErrorFactors:
     stated_cameras: float = 64.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PatchTuning:
-    """How matches are refined in the photographs, and when the answer from refined matches is accepted.
-
-    All were chosen on training scenes with all match sets but one, and judged on the set that was left out.
-
-    Attributes:
-        radius: a patch has (2 radius + 1)² pixels.
-        neighbours: number of nearest inliers that determine the local affine map of a match.
-        affine_deviation: standard deviation of the entries of this map; 0 aligns patches by shifts only, which loses
-            5 AUC@1 on XFeat and 7 on ORB.
-        max_steps: maximum number of Gauss-Newton steps.
-        max_step_px: maximum length of a step.
-        min_step_px: length of a step below which a patch has converged.
-        max_shift_px: shift beyond which a match is not refined.
-        min_correlation: minimum correlation of two aligned patches.
-        min_refined: minimum number of refined matches for a second estimate, as a multiple of the minimal sample.
-        least_consensus: minimum consensus of the second estimate divided by that of the first, at the first threshold.
-            A smaller one is a jump to another model that explains only some refined matches.
-    """
-
-    radius: int = 7
-    neighbours: int = 12
-    affine_deviation: float = 0.3
-    max_steps: int = 8
-    max_step_px: float = 1.0
-    min_step_px: float = 0.03
-    max_shift_px: float = 3.0
-    min_correlation: float = 0.7
-    min_refined: int = 3
-    least_consensus: float = 0.6
-
-
 ALL = 10**9  # no limit on the number of matches
 
 DEFAULT_TUNING = Tuning()
 CAMERAS = CameraTuning()
 ERRORS = ErrorFactors()
-PATCHES = PatchTuning()
 
 # The paper's algorithm: thresholds come from the caller, not from the noise, and all matches score every model.
 PAPER_TUNING = replace(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from caransac._support.arrays import as_array, as_matches, shorten
-from caransac.api.arguments import contains
+from caransac.api.arguments import DEFAULTS, contains
 from caransac.camera import Camera
 from caransac.geometry import Array
 from caransac.result_parts import RefinedMatches
@@ -43,7 +43,7 @@ def refine_matches(image1: Any, image2: Any, points1: ArrayLike, points2: ArrayL
     pixels1, pixels2, _ = as_matches(points1, points2, None)
     photographs = as_photograph(image1, "image1"), as_photograph(image2, "image2")
     check_points_inside(photographs, (pixels1, pixels2), ("image1", "image2"))
-    return refine_in_photographs(photographs, pixels1, pixels2)
+    return refine_in_photographs(photographs, pixels1, pixels2, DEFAULTS.tuning.patches)
 
 
 def check_images(

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices, where
+from caransac.kernels import where
 from caransac.learned.network_layout import NetworkLayout
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
@@ -46,8 +46,8 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     """
     # 1. prepare: drop duplicates if most matches are duplicates, and choose a working set if there are too many matches
     problem, info = problem.starting_from(info.initial), info.of_usable(problem.usable)
-    if info.used is not None:
-        return _estimate_from_part(problem, info, where(info.used), options, draw)
+    if info.precision is not None:
+        return _estimate_from_part(problem.with_changes(precision=info.precision), info, options, draw)
     distinct, place = find_distinct(problem, info, options.tuning.max_copies)
     if distinct is not None and place is not None:
         found = estimate_model(problem.subset(distinct), info.take(distinct), options, draw)
@@ -64,11 +64,11 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     return found if found.model is None or plausible else found.without_model()
 
 
-def _estimate_from_part(
-    problem: Problem, info: MatchInfo, part: Indices, options: Options, draw: DrawStep | None
-) -> Estimate:
-    """Estimate the model from a part (k,) of the matches, then score and assess it on all matches."""
-    found = estimate_model(problem.subset(part), replace(info.take(part), used=None), options, draw)
+def _estimate_from_part(problem: Problem, info: MatchInfo, options: Options, draw: DrawStep | None) -> Estimate:
+    """Estimate the model from the matches with a precision, then score and assess it on all matches."""
+    assert info.precision is not None
+    part = where(info.precision > 0)
+    found = estimate_model(problem.subset(part), replace(info.take(part), precision=None), options, draw)
     problem = problem.through(found.k1)
     found = extend(problem, part, found, options.keep_trace)
     if found.model is None or options.method != "ca-ransac":
@@ -98,7 +98,7 @@ def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Op
 def examine(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Assessment:
     """Assess an answer, except for its confidence. The answer must have a model."""
     assert found.model is not None
-    weights = match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight)
+    weights = problem.share(match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight))
     scale = loss_scale(problem, found.model, weights, found.noise, options.tuning)
     return Assessment(
         degeneracy=find_degeneracy(problem, found, options),

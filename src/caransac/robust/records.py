@@ -25,14 +25,14 @@ class MatchInfo:
         score_kind: kind of the scores.
         features: (n, d) additional numbers for each match, or None.
         initial: model to try in addition to the sampled ones, in the user's convention (see `Problem.public`), or None.
-        used: (n,) mask of the matches to estimate from, or None for all.
+        precision: (n,) relative precision of the matches, from 0 (not used) to 1; None if all are equal.
     """
 
     scores: Array | None = None
     score_kind: ScoreKind = "ratio"
     features: Array | None = None
     initial: Array | None = None
-    used: NDArray[np.bool_] | None = None
+    precision: Array | None = None
 
     def of_usable(self, usable: NDArray[np.bool_] | None) -> MatchInfo:
         """Return the information about the matches that a mask (N,) marks as usable; None means all."""
@@ -42,8 +42,8 @@ class MatchInfo:
         """Return the information about the chosen matches."""
         scores = None if self.scores is None else self.scores[chosen]
         features = None if self.features is None else self.features[chosen]
-        used = None if self.used is None else self.used[chosen]
-        return MatchInfo(scores, self.score_kind, features, used=used)
+        precision = None if self.precision is None else self.precision[chosen]
+        return MatchInfo(scores, self.score_kind, features, precision=precision)
 
     def order(self, chosen: NDArray[np.signedinteger] | None = None) -> Indices:
         """Return the order of the chosen matches (default: all) by score, best first. The sort is stable."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from caransac.geometry import Array
 from caransac.kernels import align_patches, local_maps
 from caransac.result_parts import RefinedMatches
-from caransac.tuning import PATCHES
+from caransac.tuning import PatchTuning
 
 Photographs = tuple[NDArray[Any], NDArray[Any]]
 
@@ -19,15 +19,16 @@ def refine_in_photographs(
     images: Photographs,
     points1: Array,
     points2: Array,
+    tuning: PatchTuning,
     chosen: NDArray[np.intp] | None = None,
-    maps: Array | None = None,
 ) -> RefinedMatches:
     """Refine the chosen matches (k,), most of which should be right; None for all.
 
-    `maps` (k, 2, 2) are local affine maps from image 1 to image 2. By default, they come from neighbouring matches.
+    Patches are compared through local affine maps, which come from neighbouring matches. The derivatives of a
+    homography are not better.
     """
     index = np.arange(len(points1)) if chosen is None else chosen
-    maps = local_maps(points1[index], points2[index], PATCHES.neighbours) if maps is None else maps
+    maps = local_maps(points1[index], points2[index], tuning.neighbours)
     moved, refined = points2.copy(), np.zeros(len(points2), bool)
     correlations, information = np.zeros(len(points2)), np.zeros((len(points2), 2, 2))
     at_once = 2**16  # Ctrl-C works between the calls
@@ -39,15 +40,15 @@ def refine_in_photographs(
             points1[some],
             points2[some],
             maps[part],
-            radius=PATCHES.radius,
-            max_steps=PATCHES.max_steps,
-            max_step=PATCHES.max_step_px,
-            max_shift=PATCHES.max_shift_px,
-            min_step=PATCHES.min_step_px,
-            affine_deviation=PATCHES.affine_deviation,
+            radius=tuning.radius,
+            max_steps=tuning.max_steps,
+            max_step=tuning.max_step_px,
+            max_shift=tuning.max_shift_px,
+            min_step=tuning.min_step_px,
+            affine_deviation=tuning.affine_deviation,
         )
         before, after = both.T
-        good = compared & (after > PATCHES.min_correlation) & (after >= before)
+        good = compared & (after > tuning.min_correlation) & (after >= before)
         kept = some[good]
         moved[kept], refined[kept] = points[good], True
         correlations[kept], information[kept] = after[good], about[good]

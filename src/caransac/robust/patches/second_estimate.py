@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from caransac._support.arrays import spread_usable
 from caransac.geometry import Array
 from caransac.options import Options
-from caransac.result_parts import Refinement
+from caransac.result_parts import RefinedMatches, Refinement
 from caransac.robust.patches.alignment import Photographs, refine_in_photographs
 from caransac.robust.problems import Problem
 from caransac.robust.records import Estimate, MatchInfo
-from caransac.tuning import PATCHES
+from caransac.tuning import PatchTuning
 
 AnyProblem = TypeVar("AnyProblem", bound=Problem)
 # (pixels1, pixels2, info, options) -> problem and estimate
@@ -32,38 +32,66 @@ def estimate_with_photographs(
     options: Options,
     estimate: EstimateStep[AnyProblem],
 ) -> tuple[AnyProblem, Estimate, Refinement | None]:
-    """Estimate twice: from the given matches, then from its inliers that were refined, without scores.
+    """Estimate from the given matches, and again from its inliers that were refined in the photographs.
 
     The first answer may be in the wrong valley, and precise matches lead out of it. It stays if the second answer
-    explains much fewer matches. Without photographs, there is only the first.
+    explains much fewer matches. If the second answer has many inliers that the first one did not have, they are refined
+    too, for a third estimate. Without photographs, there is only the first.
     """
-    started = time.perf_counter()
+    started, tuning = time.perf_counter(), options.tuning.patches
     problem, found = estimate(pixels1, pixels2, info, options)
-    if images is None or found.model is None or found.msac_scores is None:
+    if images is None or found.model is None:
         return problem, found, None
-    # 1. refine the inliers
-    inliers = np.flatnonzero(spread_usable(found.msac_scores, problem.usable) > 0)
-    inliers = choose_inliers(inliers, options)
-    matches = refine_in_photographs(
-        images, pixels1, pixels2, inliers, problem.local_maps(found.model, pixels1[inliers])
-    )
-    kept = Refinement(
-        **vars(matches), is_used=False, noise_before_px=found.noise / problem.pixel, given2=pixels2.copy()
-    )
-    if matches.num_refined < PATCHES.min_refined * problem.sample_size:
-        return problem, found, kept
-    # 2. estimate again from the refined matches alone
-    again = MatchInfo(features=info.features, used=matches.refined)
-    moved, second = estimate(pixels1, matches.points2, again, options.left_since(started))
-    # 3. choose
-    if second.model is None:
-        return problem, found, kept
+    again = MatchInfo(features=info.features)  # the scores have done their work
+    noise_px, drawn, refinement = found.noise / problem.pixel, found.num_hypotheses, None
+    inliers = inliers_of(problem, found)
+    for _ in range(tuning.most_passes):
+        # 1. refine the inliers
+        before, inliers = inliers, inliers_of(problem, found)
+        if (
+            refinement is not None
+            and np.count_nonzero(inliers & ~before) <= tuning.new_inliers * refinement.num_refined
+        ):
+            break
+        chosen = choose_inliers(np.flatnonzero(inliers), options)
+        matches = refine_in_photographs(images, pixels1, pixels2, tuning, chosen)
+        # 2. estimate from the refined matches alone
+        moved, second = problem, found.without_model()
+        if matches.num_refined >= tuning.min_refined * problem.sample_size:
+            used = replace(again, precision=precision_of(matches, tuning))
+            moved, second = estimate(pixels1, matches.points2, used, options.left_since(started))
+            drawn += second.num_hypotheses
+        # 3. accept the answer?
+        accepted = second.model is not None and tuning.least_consensus <= consensus_ratio(moved, second, problem, found)
+        if accepted or refinement is None:
+            refinement = Refinement(**vars(matches), is_used=accepted, noise_before_px=noise_px, given2=pixels2.copy())
+        if not accepted:
+            break
+        problem, found = moved, second
+    return problem, replace(found, num_hypotheses=drawn), refinement
+
+
+def precision_of(matches: RefinedMatches, tuning: PatchTuning) -> Array:
+    """Return the relative precision (N,) of refined matches; 0 for the others.
+
+    The variance of a match is the variance that its patches show, and the variance that they do not show.
+    """
+    shown = 1 / np.sqrt(np.maximum(np.linalg.det(matches.information), 1e-12))  # geometric mean of both directions
+    hidden = tuning.hidden_deviation_px**2
+    return np.where(matches.refined, hidden / (hidden + shown), 0.0)
+
+
+def inliers_of(problem: Problem, found: Estimate) -> NDArray[np.bool_]:
+    """Return the mask (N,) of the inliers among the given matches."""
+    assert found.msac_scores is not None
+    return spread_usable(found.msac_scores, problem.usable) > 0
+
+
+def consensus_ratio(moved: Problem, second: Estimate, problem: Problem, found: Estimate) -> float:
+    """Return the consensus of the second answer divided by that of the first, both at the threshold of the first."""
+    assert second.model is not None and found.msac_scores is not None
     max_error = found.max_error / problem.pixel * moved.pixel
-    consensus = float(moved.msac_scores(second.model[None], max_error).sum())
-    if consensus < PATCHES.least_consensus * float(found.msac_scores.sum()):
-        return problem, found, kept
-    drawn = found.num_hypotheses + second.num_hypotheses
-    return moved, replace(second, num_hypotheses=drawn), replace(kept, is_used=True)
+    return float(moved.msac_scores(second.model[None], max_error).sum()) / float(found.msac_scores.sum())
 
 
 def choose_inliers(inliers: NDArray[np.intp], options: Options) -> NDArray[np.intp]:

@@ -72,6 +72,7 @@ class Problem(ABC):
         usable: (N,) mask of the given matches that the problem uses; None for all.
         lens_prior: prior of the distortion of the lenses; None if they are exact.
         initial: model that the first round tries in addition to the sampled ones, or None.
+        precision: (n,) relative precision of the matches, from 0 to 1; None if all are equal.
     """
 
     weights: ClassVar[str] = "default"
@@ -83,6 +84,7 @@ class Problem(ABC):
     traits: Traits
     model_kernels: ModelKernels
     initial: Array | None = None
+    precision: Array | None = None
 
     def __init__(
         self,
@@ -139,7 +141,8 @@ class Problem(ABC):
     def subset(self, index: Indices) -> Self:
         """Return the subproblem of the points at `index`, in this order. It keeps the `spreads` of all points."""
         _ = self.extent
-        return self.with_changes(correspondences=self.correspondences.subset(index), usable=None)
+        precision = None if self.precision is None else self.precision[index]
+        return self.with_changes(correspondences=self.correspondences.subset(index), usable=None, precision=precision)
 
     def through(self, k1: tuple[float, float] | None) -> Self:
         """Return the problem with its points undistorted with another k1 of each lens; None keeps the current k1."""
@@ -190,13 +193,9 @@ class Problem(ABC):
         """(n, 2) copy of the points in image 2."""
         return self.correspondences.points2
 
-    def local_maps(self, model: Array, pixels1: Array) -> Array | None:  # noqa: ARG002  # for models that have them
-        """Return the affine maps (k, 2, 2) from image 1 to image 2 at pixels (k, 2); None if the model has none."""
-        return None
-
     def share(self, weights: NDArray[Real]) -> NDArray[Real]:
-        """Reduce weights (n,) so that the matches of one keypoint have a total weight of at most one."""
-        return weights
+        """Reduce weights (n,) by the precision, and so that the matches of one keypoint count as one match at most."""
+        return weights if self.precision is None else weights * self.precision.astype(weights.dtype)
 
     def intrinsics_prior(
         self,

@@ -38,13 +38,6 @@ class Homography(PixelProblem):
         depths = np.sum(self.points1 * H[2, :2], axis=1) + H[2, 2]
         return np.asarray(H / np.copysign(np.linalg.norm(H), np.median(depths) if len(depths) else 1.0))
 
-    def local_maps(self, model: Array, pixels1: Array) -> Array:
-        """Return the derivatives (k, 2, 2) of x2 ~ H x1 at pixels (k, 2)."""
-        H = self.public(model[None])[0]
-        moved = pixels1 @ H[:, :2].T + H[:, 2]
-        points2 = moved[:, :2, None] / moved[:, 2, None, None]
-        return np.asarray((H[:2, :2] - points2 * H[2, :2]) / moved[:, 2, None, None])
-
     def outcomes(self, models: Array) -> Array:
         """Return the mapped corners (m, 8) of the matched region, divided by its extent."""
         (u1, v1), (u2, v2) = self.points1.T, self.points2.T  # numpy reduces rows of two numbers slowly
