@@ -44,7 +44,15 @@ def scene(tmp_path_factory):
     write_model(folder / "sparse", views, found, model, tracks)
     write_database(folder / "database.db", found, model, views.camera)
     write_image(folder / "query.png", views.images[QUERY])
+    for number in model:
+        write_image(folder / f"{number}.png", views.images[number])
     return folder, views
+
+
+@pytest.fixture
+def in_images(scene, monkeypatch):
+    """Change to the folder of the images, so that their paths are their names in the database."""
+    monkeypatch.chdir(scene[0])
 
 
 def write_model(folder, views, found, model, tracks):
@@ -119,14 +127,68 @@ def test_a_page_is_written_and_its_path_is_printed(scene, capsys, tmp_path):
     assert text.count("<circle") > 100 and "data:image/jpeg;base64" in text
 
 
-def test_images_of_the_database_need_no_file(scene, capsys):
+@pytest.mark.usefixtures("in_images")
+def test_images_of_the_database_have_stored_features(scene, capsys):
     folder, views = scene
     code = main(["localize", str(folder / "sparse"), "1.png", "--json", "--camera", "432,240,180±5%"])
     entry = json.loads(capsys.readouterr().out)
     assert code == 0 and error_of(entry, views, 1) < 0.5
+    assert entry["features"] == "database"
     assert entry["camera"]["params"][0] == pytest.approx(views.camera.fx, rel=0.02)
+    assert main(["localize", str(folder / "sparse"), "1.png"]) == 0
+    assert "features        from the database" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("in_images")
+def test_stored_features_need_the_same_path_and_size(scene, capsys, tmp_path):
+    """Another photograph may have the name of an image of the database in another folder, or take its place."""
+    folder, views = scene
+    command = ["localize", str(folder / "sparse"), "--json", "--database", str(folder / "database.db")]
+    noise = np.random.default_rng(3).integers(0, 256, (360, 480, 3), np.uint8)
+    write_image(tmp_path / "0.png", noise)
+    assert main([*command, str(tmp_path / "0.png")]) == 1
+    entry = json.loads(capsys.readouterr().out)
+    assert entry["features"] == "image" and not entry["reliable"]
+    assert main([*command, str(tmp_path / "1.png")]) == 2
+    assert "no such image" in capsys.readouterr().err
+    (folder / "0.png").rename(folder / "kept.png")
+    try:
+        write_image(folder / "0.png", views.images[QUERY][:-20])
+        main([*command, "./0.png"])
+    finally:
+        (folder / "kept.png").replace(folder / "0.png")
+    entry = json.loads(capsys.readouterr().out)
+    assert entry["features"] == "image"
+
+
+def test_a_pose_that_is_not_reliable_is_only_in_the_json(scene, capsys):
+    folder, _ = scene
+    command = ["localize", str(folder / "sparse"), str(folder / "query.png"), "--min-confidence", "1"]
+    assert main(command) == 1
+    text = capsys.readouterr().out
+    assert "not localised: confidence 0." in text and "inliers" in text
+    assert "camera centre" not in text and "[" not in text and text.count("\n") == 1
+    assert main([*command, "--json"]) == 1
+    entry = json.loads(capsys.readouterr().out)
+    assert np.shape(entry["R"]) == (3, 3) and not entry["reliable"]
+
+
+def test_names_of_files_are_escaped(scene, capsys, tmp_path):
+    folder, _ = scene
+    for name in ("a\x1b[2Jb.png", "caf\udce9.png"):  # the second is not UTF-8 on the disk
+        query, page = tmp_path / name, tmp_path / f"{name}.html"
+        shutil.copy(folder / "query.png", query)
+        assert main(["localize", str(folder / "sparse"), str(query), "--html", str(page)]) == 0
+        assert main(["localize", str(folder / "sparse"), str(query), "--min-confidence", "1"]) == 1
+        write_image(tmp_path / "grey.png", np.full((360, 480, 3), 90, np.uint8))
+        (tmp_path / "grey.png").replace(query)
+        assert main(["localize", str(folder / "sparse"), str(query)]) == 1
+        shown = capsys.readouterr()
+        assert ascii(name)[1:-1] in shown.out and ascii(name)[1:-1] in shown.err
+        assert not set("\x1b\udce9") & set(shown.out + shown.err)
+
+
+@pytest.mark.usefixtures("in_images")
 def test_a_camera_has_pixel_centres_at_integers_as_in_other_commands(scene, capsys):
     folder, _ = scene
     assert main(["localize", str(folder / "sparse"), "1.png", "--json", "--camera", "432,240,180"]) in (0, 1)
@@ -135,6 +197,7 @@ def test_a_camera_has_pixel_centres_at_integers_as_in_other_commands(scene, caps
     )
 
 
+@pytest.mark.usefixtures("in_images")
 def test_the_refined_camera_of_the_model_comes_before_the_prior_of_the_database(scene, capsys, tmp_path):
     """The prior is wrong by 3 %. Cameras that are missing in the model come from the database."""
     folder, views = scene
@@ -155,6 +218,7 @@ def test_the_refined_camera_of_the_model_comes_before_the_prior_of_the_database(
     assert json.loads(capsys.readouterr().out)["camera"]["focal_deviation"] > 0
 
 
+@pytest.mark.usefixtures("in_images")
 def test_an_interrupted_run_resumes(scene, capsys, tmp_path):
     folder, _ = scene
     out, queries = tmp_path / "poses.jsonl", ["0.png", "1.png", "3.png"]

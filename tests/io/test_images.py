@@ -363,6 +363,16 @@ def test_images_that_cannot_be_written_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not have such names")
+def test_images_are_written_to_names_that_are_not_utf8(tmp_path):
+    """OpenCV 5 crashes for such a name."""
+    image = np.full((9, 9, 3), 70, np.uint8)
+    path = images.write_image(tmp_path / "caf\udce9.png", image)
+    assert np.array_equal(images.read_image(path), image)
+    with pytest.raises(ValueError, match=r"its name must end in .png or .jpg"):
+        images.write_image(tmp_path / "a.p\udce9g", image)
+
+
 def test_a_camera_of_no_focal_length_is_refused():
     with pytest.raises(ValueError, match="focal_px must be a positive number"):
         images.centred_camera(None, np.zeros((9, 9, 3), np.uint8))

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from caransac._support.files import check_writable, replacing
 from caransac._support.interrupts import check
 from caransac._support.progress import Progress
+from caransac._support.untrusted import escape_controls
 from caransac.api import estimate_absolute_pose
 from caransac.camera import Camera
 from caransac.camera_words import describe_focal
 from caransac.cli import two_views
-from caransac.cli.quiet import add_quiet, note
+from caransac.cli.quiet import add_quiet, note, say
 from caransac.geometry import quaternion_from_rotation
 from caransac.io.images import camera_from_exif, detect, read_image
 from caransac.options import Options
 from caransac.results import AbsolutePoseResult
 from caransac.verification.colmap_model import ColmapModel, Features, in_colmap_pixels
 
+FeatureSource = Literal["database", "image"]
 MIN_CONFIDENCE = 0.5
 DESCRIPTION = """\
 Estimate the poses x = R X + t of images in a COLMAP model, each with a
-confidence. If the database has the image, its features are used. Otherwise they
-are detected in the image (SIFT; needs the extra 'images'). The centre of the
-top-left pixel is (0, 0) in --camera, as in all commands, but (0.5, 0.5) in the
-cameras of the answers, as in COLMAP. The exit code is 1 if an image was not
-localised or a confidence is below --min-confidence, and 2 for a wrong call or
+confidence. SIFT features are detected in the image (needs the extra 'images').
+The features of the database are used if it has an image of exactly this path
+and of the same size; run the command in COLMAP's image folder. The answer names
+the source of the features. The centre of the top-left pixel is (0, 0) in
+--camera, as in all commands, but (0.5, 0.5) in the cameras of the answers, as
+in COLMAP. The exit code is 1 if an image was not localised, because there is no
+pose or its confidence is below --min-confidence, and 2 for a wrong call or
 file."""
 EXAMPLES = """\
 examples:
@@ -77,7 +79,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=float,
         default=MIN_CONFIDENCE,
         metavar="P",
-        help="minimum confidence; the exit code is 1 if a result is below it (default: %(default)s)",
+        help="minimum confidence; poses below it are only in --json and --out, and the exit code is 1 (default: "
+        "%(default)s)",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print each answer as one line of JSON")
@@ -114,45 +117,44 @@ def localize(arguments: argparse.Namespace) -> int:
 def _localize_one(path: Path, model: ColmapModel, options: Options, arguments: argparse.Namespace) -> bool:
     """Localise an image and report the answer. Return True if it is reliable."""
     given = None if arguments.camera is None else in_colmap_pixels(arguments.camera)
-    features, camera = _look_at(path, model, given)
+    features, camera, source = _look_at(path, model, given)
     points2d, points3d, ratios = model.match(features)
     found = estimate_absolute_pose(points2d, points3d, camera, scores=ratios, score_kind="ratio", options=options)
     reliable = found.success and (found.confidence is None or found.confidence >= arguments.min_confidence)
-    line = json.dumps({"image": str(path), "reliable": reliable} | found.to_dict(), allow_nan=False)
+    entry = {"image": str(path), "reliable": reliable, "features": source} | found.to_dict()
+    line = json.dumps(entry, allow_nan=False)
     if arguments.json:
         print(line, flush=True)
     elif not arguments.quiet:
-        print(as_text(path, found, reliable), flush=True)
+        print(as_text(path, found, reliable, source), flush=True)
     if arguments.out is not None:
         with arguments.out.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
     if arguments.html is not None:
-        _write_html(arguments.html, path, found, camera)
+        _write_html(arguments.html, path, found)
     if not found.success:
-        print(f"caransac: {path}: no pose: {found.stop_reason.replace('_', ' ')}", file=sys.stderr)
+        say(f"caransac: {path}: no pose: {found.stop_reason.replace('_', ' ')}")
     return reliable
 
 
-def _look_at(path: Path, model: ColmapModel, given: Camera | None) -> tuple[Features, Camera]:
-    """Return the features and the camera of an image, in COLMAP's pixel convention."""
-    for name in _names_of(path):
-        if (stored := model.stored(name)) is not None:
-            return stored[0], given or stored[1]
+def _look_at(path: Path, model: ColmapModel, given: Camera | None) -> tuple[Features, Camera, FeatureSource]:
+    """Return the features of an image, its camera in COLMAP's pixel convention, and the source of the features.
+
+    The database knows an image only by its path. A picture of another size under this path is another picture.
+    """
     image = read_image(path)
     height, width = image.shape[:2]
+    stored = model.stored(path.as_posix())
+    if stored is not None and (stored[1].width, stored[1].height) == (width, height):
+        return stored[0], given or stored[1], "database"
     points, vectors = detect(image)
     features = Features(points + 0.5, vectors)
     if given is not None:
-        return features, given
+        return features, given, "image"
     if model.camera is not None and (model.camera.width, model.camera.height) == (width, height):
-        return features, model.camera
-    return features, in_colmap_pixels(camera_from_exif(path, image) or Camera.of_unknown_focal(width, height))
-
-
-def _names_of(path: Path) -> Iterable[str]:
-    """Return the names that an image may have in a database: the ends of its path, the longest first."""
-    parts = path.parts
-    return ("/".join(parts[first:]) for first in range(len(parts)))
+        return features, model.camera, "image"
+    camera = camera_from_exif(path, image) or Camera.of_unknown_focal(width, height)
+    return features, in_colmap_pixels(camera), "image"
 
 
 def _database(arguments: argparse.Namespace) -> Path:
@@ -193,23 +195,27 @@ def _read_done(out: Path | None) -> dict[str, bool]:
     return done
 
 
-def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
-    """Return an answer as text."""
+def as_text(path: Path, found: AbsolutePoseResult, reliable: bool, source: FeatureSource) -> str:
+    """Return an answer as text: the pose if it is reliable, otherwise what speaks against it."""
+    name = escape_controls(str(path))
+    confidence = "unknown" if found.confidence is None else f"{found.confidence:.3f}"
+    inliers = f"{found.num_inliers} of {found.num_matches} matches"
+    features = f"features from the {source}"
     if found.R is None or found.t is None or found.camera is None:
-        return f"{path}: not found"
+        return f"{name}: not localised: {found.num_matches} matches, {features}"
+    if not reliable:
+        return f"{name}: not localised: confidence {confidence}, inliers {inliers}, {features}"
     matrix = "\n".join("  [" + " ".join(f"{value:11.6f}" for value in row) + " ]" for row in np.c_[found.R, found.t])
     place = ", ".join(f"{value:.4f}" for value in -found.R.T @ found.t)
     q = " ".join(f"{value:.6f}" for value in quaternion_from_rotation(found.R))
-    share = 100 * found.num_inliers / found.num_matches
-    warning = "" if reliable else ", low: better not rely on it"
-    confidence = "unknown" if found.confidence is None else f"{found.confidence:.3f}{warning}"
     return "\n".join(
         [
-            f"{path}: pose of the camera, x = R X + t:",
+            f"{name}: pose of the camera, x = R X + t:",
             matrix,
             f"  camera centre   ({place})",
             f"  quaternion      {q}",
-            f"  inliers         {found.num_inliers} of {found.num_matches} matches, {share:.0f} %",
+            f"  inliers         {inliers}, {100 * found.num_inliers / found.num_matches:.0f} %",
+            f"  features        from the {source}",
             f"  confidence      {confidence}",
             f"  focal length    {describe_focal(found.camera)}",
             f"  time            {1e3 * found.elapsed_s:.0f} ms",
@@ -217,10 +223,9 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool) -> str:
     )
 
 
-def _write_html(target: Path, path: Path, found: AbsolutePoseResult, camera: Camera) -> None:
+def _write_html(target: Path, path: Path, found: AbsolutePoseResult) -> None:
     from caransac.viewer.query_page import write_query_page
 
-    image = read_image(path) if path.is_file() else None
-    extent = np.ceil(found.points2d.max(axis=0, initial=1.0)).astype(int).tolist()
-    size = (camera.width, camera.height) if camera.width and camera.height else (extent[0], extent[1])
-    print(f"Page: {write_query_page(target, path.name, found, image, size).resolve()}", file=sys.stderr)
+    image = read_image(path)
+    size = image.shape[1], image.shape[0]
+    say(f"Page: {write_query_page(target, path.name, found, image, size).resolve()}")

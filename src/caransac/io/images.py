@@ -73,7 +73,8 @@ def write_image(path: str | Path, image: Image) -> Path:
     path, image = as_path(path), as_array(image, "image")
     if image.dtype != np.uint8 or not image.size or image.ndim != 3 or image.shape[2] != 3:
         raise ValueError(f"image must be (H, W, 3) uint8, got {image.shape} {image.dtype}")
-    if not path.suffix or not cv2.haveImageWriter(path.name):
+    # OpenCV 5 crashes for a name that is not UTF-8, so it sees only the suffix.
+    if len(path.suffix) < 2 or not path.suffix.isascii() or not cv2.haveImageWriter(f"image{path.suffix}"):
         raise ValueError(f"OpenCV cannot write {path}: its name must end in .png or .jpg")
     encoded, data = cv2.imencode(path.suffix, np.ascontiguousarray(image[:, :, ::-1]))
     if not encoded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -99,7 +100,8 @@ class ColmapModel:
         The model's camera is preferred, because the reconstruction refined it with all its images.
         """
         with _open(self.database) as connection:
-            row = connection.execute("SELECT image_id, camera_id FROM images WHERE name = ?", (name,)).fetchone()
+            command = "SELECT image_id, camera_id FROM images WHERE name = CAST(? AS TEXT)"
+            row = connection.execute(command, (os.fsencode(name),)).fetchone()  # names may be no UTF-8
             if row is None:
                 return None
             image_id, camera_id = row
