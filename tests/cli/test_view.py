@@ -16,7 +16,7 @@ def test_view_writes_and_opens(tmp_path, saved, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["view", "--matches", saved[0]]) == 0
     assert opened == [(tmp_path / "caransac.html").as_uri()]
-    assert main(["view", "--matches", saved[0], "--out", "other.html", "--no-open"]) == 0
+    assert main(["view", "--matches", saved[0], "--html", "other.html", "--no-open"]) == 0
     assert len(opened) == 1
     assert (tmp_path / "other.html").stat().st_size > 10_000
     assert str(tmp_path / "other.html") in capsys.readouterr().out
@@ -25,8 +25,17 @@ def test_view_writes_and_opens(tmp_path, saved, capsys, monkeypatch):
     assert "no browser" in capsys.readouterr().err
 
 
+def test_the_old_option_still_works(tmp_path, saved, capsys):
+    assert main(["view", "--matches", saved[0], "--out", str(tmp_path / "r.html"), "--no-open"]) == 0
+    assert (tmp_path / "r.html").exists()
+    assert "--out is now --html" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["view", "--help"])
+    assert "--out" not in capsys.readouterr().out
+
+
 def test_view_prints_the_same_as_pose(tmp_path, saved, capsys):
-    out = ["--out", str(tmp_path / "r.html"), "--no-open"]
+    out = ["--html", str(tmp_path / "r.html"), "--no-open"]
     assert main(["pose", "--matches", saved[0]]) == 0
     expected = capsys.readouterr().out.splitlines()
     assert main(["view", "--matches", saved[0], *out]) == 0
@@ -40,7 +49,7 @@ def test_view_prints_the_same_as_pose(tmp_path, saved, capsys):
 
 def test_view_shows_failures_too(tmp_path, capsys):
     path = write_matches(tmp_path / "m.txt", Matches(np.ones((3, 2)), np.ones((3, 2))))
-    assert main(["view", "--matches", str(path), "--out", str(tmp_path / "r.html"), "--no-open"]) == 1
+    assert main(["view", "--matches", str(path), "--html", str(tmp_path / "r.html"), "--no-open"]) == 1
     assert (tmp_path / "r.html").exists()
     assert "3 matches" in capsys.readouterr().err
 
@@ -52,7 +61,7 @@ def test_the_size_of_the_images_in_the_report_can_be_chosen(tmp_path, saved, cap
     sizes = []
     for chosen in ("200", "800", "0"):
         out = tmp_path / f"{chosen}.html"
-        arguments = ["--matches", saved[0], "--max-image-px", chosen, "--out", str(out), "--no-open"]
+        arguments = ["--matches", saved[0], "--max-image-px", chosen, "--html", str(out), "--no-open"]
         assert main(["view", *map(str, photos), *arguments]) == 0
         sizes.append(out.stat().st_size)
     assert sizes[0] + 100_000 < sizes[1] < sizes[2]

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import caransac
 from caransac._support.interrupts import INTERRUPTED, InterruptGuard
@@ -85,8 +86,15 @@ def _run(
     """Parse the arguments and run their command."""
     import argparse  # slow imports are here, so that the guard already handles Ctrl-C
 
+    from caransac._support.untrusted import escape_controls
+
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(prog=program, description=description)
+
+    class Parser(argparse.ArgumentParser):  # the shell may expand * to any name of a file
+        def error(self, message: str) -> NoReturn:
+            super().error(escape_controls(message))
+
+    parser = Parser(prog=program, description=description)
     parser.add_argument("--version", action="version", version=f"{program} {caransac.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     # Only the module of the given command is imported: importing all takes longer than verifying a few pairs.

@@ -75,6 +75,8 @@ def read_words(parser: argparse.ArgumentParser) -> Words:
     """Return the words that a parser accepts."""
     words = Words([], {}, [])
     for action in parser._actions:  # argparse has no public list
+        if action.help == argparse.SUPPRESS:  # an old name
+            continue
         choices = [str(choice) for choice in action.choices or ()]
         words.options.extend(action.option_strings)
         words.values.update(dict.fromkeys(action.option_strings if choices else (), choices))

@@ -13,6 +13,7 @@ import caransac
 from caransac import plot
 from caransac.camera import Camera
 from caransac.cli import pose
+from caransac.cli.quiet import show
 from caransac.geometry import pose_error_deg
 from caransac.io import images
 from caransac.options import MethodName
@@ -52,7 +53,8 @@ def demo(out: Path) -> int:
     """Run the methods on synthetic matches and the command on images. Return 0 if all succeed."""
     done = [compare_methods(out), match_rendered_images(out)]
     if out.is_dir():
-        print(f"\nPictures: {out.resolve()}")
+        print()
+        show(f"Pictures: {out.resolve()}")
     return 0 if all(done) else 1
 
 

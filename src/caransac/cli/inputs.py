@@ -14,6 +14,7 @@ from caransac._support.files import check_no_input
 from caransac._support.untrusted import read_stream
 from caransac.cli import camera_arguments
 from caransac.cli.camera_arguments import CameraSource, KnownCamera, Photo, Size
+from caransac.cli.quiet import say
 from caransac.io import images
 from caransac.io.images import FeatureKind, installed_features
 from caransac.io.matches import Matches, parse_matches, read_matches
@@ -134,7 +135,7 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
     sources = _sources(known1, known2)
     note = None if arguments.fundamental else camera_arguments.explain_unknown(photos, sources)
     if note is not None and not arguments.quiet:
-        print(f"caransac: {note}", file=sys.stderr)
+        say(f"caransac: {note}")
 
     if matches is None:
         assert photos is not None  # otherwise reading them has failed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import caransac
 from caransac.cli import inputs, two_views
 from caransac.cli.camera_arguments import IF_KNOWN, describe_camera
 from caransac.cli.inputs import TwoViews
+from caransac.cli.quiet import say, show
 from caransac.cli.two_views import FoundGeometry
 from caransac.geometry import Array, rotation_angle_deg
 from caransac.io.matches import SUFFIXES, write_matches
@@ -83,10 +83,10 @@ def pose(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         written["Report"] = two_views.write_html(arguments.html, views, found)
     for name, path in {} if arguments.quiet else written.items():
-        print(f"{name}: {path.resolve()}", file=sys.stderr if arguments.json else sys.stdout)
+        (say if arguments.json else show)(f"{name}: {path.resolve()}")
     reason = explain_rejection(views, result, arguments.min_confidence)
     if reason is not None:
-        print(f"caransac: {reason}", file=sys.stderr)
+        say(f"caransac: {reason}")
     return 0 if reason is None else 1
 
 

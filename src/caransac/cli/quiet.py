@@ -1,4 +1,4 @@
-"""Messages of commands on stderr: the option --quiet, and escaping of names from files."""
+"""Messages of commands: the option --quiet, and escaping of names of files and from files."""
 
 from __future__ import annotations
 
@@ -22,5 +22,10 @@ def note(arguments: argparse.Namespace, text: str) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line on stderr. Escape control characters, which may come from a file."""
+    """Print a line on stderr. Escape control characters, which may come from a file or its name."""
     print(escape_controls(text), file=sys.stderr)
+
+
+def show(text: str) -> None:
+    """Print a line on stdout. Escape control characters, which may come from a file or its name."""
+    print(escape_controls(text))

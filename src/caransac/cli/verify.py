@@ -14,7 +14,7 @@ from caransac._support.progress import Progress
 from caransac.api.camera_pooling import CameraEstimate
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION, check_deviation, split_deviation
 from caransac.cli import two_views
-from caransac.cli.quiet import add_quiet, note, say
+from caransac.cli.quiet import add_quiet, note, say, show
 from caransac.verification import (
     BadPairError,
     CalibrationPolicy,
@@ -201,9 +201,9 @@ def run_verify(arguments: argparse.Namespace) -> int:
     print(summarise([*source.kept, *reports], len(source.kept), time.perf_counter() - started))
     for line in describe_focals(source.pooled):
         print(line)
-    print(f"Geometries: {place}")
+    show(f"Geometries: {place}")
     if arguments.report is not None:
-        print(f"Report: {arguments.report}")
+        show(f"Report: {arguments.report}")
     for line in describe_skipped(skipped):
         say(f"caransac: {line}")
     return SOME_SKIPPED if skipped else 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import webbrowser
 from pathlib import Path
 
 from caransac.cli import inputs, two_views
 from caransac.cli.pose import as_text
+from caransac.cli.quiet import note, say, show
 from caransac.options import Options
 from caransac.viewer.report import MAX_IMAGE_PX
 
@@ -20,7 +20,7 @@ extra 'images'."""
 EXAMPLES = """\
 examples:
   caransac view a.jpg b.jpg                       opens caransac.html
-  caransac view a.png b.png --focal 1200 --out ab.html --no-open
+  caransac view a.png b.png --focal 1200 --html ab.html --no-open
   caransac view a.jpg b.jpg --matches lightglue.npz
 """
 
@@ -32,8 +32,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     two_views.add_options(parser, Options())
     output = parser.add_argument_group("output")
     output.add_argument(
-        "--out", type=Path, default=Path("caransac.html"), metavar="FILE", help="HTML file (default: %(default)s)"
+        "--html", type=Path, default=Path("caransac.html"), metavar="FILE", help="HTML file (default: %(default)s)"
     )
+    output.add_argument("--out", type=Path, help=argparse.SUPPRESS)  # the old name of --html; removed in 0.5
     output.add_argument(
         "--max-image-px",
         type=int,
@@ -48,7 +49,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def view(arguments: argparse.Namespace) -> int:
     """Estimate the geometry, write the report, open it and return the exit code."""
-    inputs.check_outputs(arguments, out=arguments.out)
+    if arguments.out is not None:
+        note(arguments, "caransac: --out is now --html; 0.5 will not accept --out")
+    html = arguments.out or arguments.html
+    inputs.check_outputs(arguments, html=html)
     if arguments.max_image_px < 0:
         raise ValueError(f"--max-image-px must be 0, for the original size, or positive, not {arguments.max_image_px}")
     options = two_views.read_options(arguments, keep_trace=True)
@@ -57,11 +61,11 @@ def view(arguments: argparse.Namespace) -> int:
     result = two_views.rely_on(found)
     if result.success and not arguments.quiet:
         print(as_text(views, result))
-    path = two_views.write_html(arguments.out, views, found, arguments.max_image_px or None).resolve()
+    path = two_views.write_html(html, views, found, arguments.max_image_px or None).resolve()
     if not arguments.quiet:
-        print(f"Report: {path}")
+        show(f"Report: {path}")
     if not result.success:
-        print(f"caransac: {two_views.explain_failure(views, result)}", file=sys.stderr)
+        say(f"caransac: {two_views.explain_failure(views, result)}")
     if not arguments.no_open and not webbrowser.open(path.as_uri()):
-        print(f"caransac: found no browser: open {path} yourself", file=sys.stderr)
+        say(f"caransac: found no browser: open {path} yourself")
     return 0 if result.success else 1
