@@ -165,7 +165,7 @@ writers = {
     "o.npz": lambda path: main([*command, "--save", path]),
     "o.txt": lambda path: main([*command, "--save", path]),
     "o.html": lambda path: main([*command, "--html", path]),
-    "view.html": lambda path: main(["view", "--matches", "in.npz", "--out", path]),
+    "view.html": lambda path: main(["view", "--matches", "in.npz", "--html", path]),
     "r.csv": lambda path: write_pair_reports(pathlib.Path(path), reports),
     "r.parquet": lambda path: write_pair_reports(pathlib.Path(path), reports),
     "o.png": lambda path: write_image(path, noise),

@@ -196,7 +196,7 @@ def test_nobody_is_sent_away_for_an_unknown_camera(tmp_path, photos, made, bare,
         "neither": (["--matches", bare], "estimating the fundamental matrix; for a pose give --image-size WxH"),
     }[given]
     shown = "Fundamental matrix of pixels" if given == "neither" else "Pose of camera 2 from camera 1"
-    for command in (["pose"], ["view", "--no-open", "--out", str(tmp_path / "r.html")]):
+    for command in (["pose"], ["view", "--no-open", "--html", str(tmp_path / "r.html")]):
         assert main([*command, *arguments]) == 0
         captured = capsys.readouterr()
         assert note in captured.err
@@ -214,7 +214,7 @@ def test_reports_and_people_get_the_same_words_about_a_camera(tmp_path, photos, 
         (["--focal", "576"], r"576.0 px, taken as exact, from --focal"),
         (["--fundamental"], r"5\d\d\.\d px ± [\d.]+ %, estimated from the matches"),
     ):
-        assert main(["view", *paths, *FEW, *options, "--out", str(report), "--no-open"]) == 0
+        assert main(["view", *paths, *FEW, *options, "--html", str(report), "--no-open"]) == 0
         told = re.findall(r"camera \d +focal length (.*?)(?:; give .*)?\n", capsys.readouterr().out)
         assert len(told) == 2 and all(re.fullmatch(shown, each) for each in told)
         assert all(json.dumps({"focal": each}) in report.read_text() for each in told)

@@ -49,6 +49,21 @@ def test_grey_deep_and_transparent_images_become_rgb(tmp_path):
         assert (read.shape, read.dtype) == ((6, 10, 3), np.uint8)
 
 
+def test_images_that_cannot_be_read_are_named_by_their_kind(tmp_path, rng):
+    whole = write_jpeg(tmp_path / "a.jpg", rng.integers(0, 255, (60, 80, 3), np.uint8)).read_bytes()
+    (tmp_path / "half.jpg").write_bytes(whole[: len(whole) // 2])
+    samples = rng.random((60, 80, 3)).astype(np.float32)
+    cv2.imwrite(str(tmp_path / "float_rgb.tif"), samples)
+    PillowImage.fromarray(samples[:, :, 0]).save(tmp_path / "float.tif")
+    for name, message in (
+        ("half.jpg", "is a JPEG image that is truncated or damaged"),
+        ("float_rgb.tif", "is a TIFF image that is damaged, or whose samples are not whole numbers"),
+        ("float.tif", "is a TIFF image that is damaged, or whose samples are not whole numbers"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} {message}"):
+            images.read_image(tmp_path / name)
+
+
 @pytest.mark.parametrize("orientation", [1, 3, 6, 8])
 def test_images_are_turned_upright(tmp_path, orientation):
     pixels = np.zeros((40, 60, 3), np.uint8)
@@ -164,7 +179,7 @@ def test_broken_files_give_an_answer_or_a_plain_error(tmp_path, rng):
         try:
             assert images.read_image(path).dtype == np.uint8
         except ValueError as error:
-            assert "is not an image" in str(error)
+            assert "is not an image" in str(error) or "truncated or damaged" in str(error)
 
 
 @pytest.mark.slow

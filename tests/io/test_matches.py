@@ -108,6 +108,31 @@ def test_matches_of_wrong_shapes_are_refused(rng, changes, message):
         make(rng, **changes)
 
 
+def test_points_and_keypoints_of_opencv_name_their_converter(rng):
+    cv2 = pytest.importorskip("cv2", reason="needs OpenCV")
+    points = rng.uniform(0, 99, (9, 2))
+    keypoints = [cv2.KeyPoint(x, y, 1) for x, y in points]
+    for wrong in (points[:, None], keypoints, tuple(keypoints)):
+        for call in (Matches, caransac.estimate, caransac.estimate_homography):
+            with pytest.raises(ValueError, match=r"points1 must .*caransac\.matches_from converts"):
+                call(wrong, wrong)
+        assert np.allclose(caransac.matches_from(wrong, wrong).points1, points)
+    for wrong in (points[:, :1], points * np.nan):
+        with pytest.raises(ValueError, match="points1 must") as raised:
+            Matches(wrong, wrong)
+        assert "matches_from" not in str(raised.value)
+
+
+def test_matches_are_printed_in_one_line(rng):
+    points = rng.uniform(0, 99, (9, 2))
+    camera = caransac.Camera("SIMPLE_PINHOLE", (100.0, 50.0, 40.0), 101, 81)
+    assert repr(Matches(points, points)) == "Matches(9, no scores, camera1 unknown, camera2 unknown)"
+    assert (
+        repr(Matches(points, points, points[:, 0], "confidence", camera, image_size2=(640, 480)))
+        == "Matches(9, confidence scores, camera1 SIMPLE_PINHOLE, camera2 unknown 640x480)"
+    )
+
+
 def test_an_archive_of_the_benchmark_contains_matches(tmp_path, rng):
     matches = make(rng)
     pair = Pair("scene", "a-b", matches.points1, matches.points2, matches.scores, *CAMERAS, np.eye(3), np.eye(3)[0])

@@ -105,10 +105,21 @@ def as_matches(
     points1: ArrayLike, points2: ArrayLike, scores: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
     """Return points (N, 2) of two images, one match per row, and scores (N,) or None."""
-    first, second = as_points(points1, "points1"), as_points(points2, "points2")
+    first, second = _as_matched(points1, "points1"), _as_matched(points2, "points2")
     if len(first) != len(second):
         raise ValueError(f"points1 and points2 must have the same length, got {len(first)} and {len(second)}")
     return first, second, check_scores(scores, len(first))
+
+
+def _as_matched(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return points (N, 2). For points and keypoints of other libraries, the error names the function to call."""
+    try:
+        return as_points(values, name)
+    except ValueError as error:
+        array = as_array(values, name)
+        if array.dtype.kind == "O" or array.ndim == 3:
+            raise ValueError(f"{error}; caransac.matches_from converts points and keypoints of OpenCV") from error
+        raise
 
 
 def check_scores(scores: ArrayLike | None, count: int) -> NDArray[np.float64] | None:

@@ -30,6 +30,7 @@ MOST_EXPANSION = 200  # maximum memory divided by file size beyond that; blank J
 WIDEST_NUMBER = 8  # bytes; all numbers are converted to double precision sooner or later
 PIECE = 2**20
 MOST_PIXELS = 2**30  # OpenCV's own limit
+IMAGE_STARTS = {b"\xff\xd8\xff": "JPEG", b"\x89PNG": "PNG", b"II*\0": "TIFF", b"MM\0*": "TIFF"}
 LAST_CHARACTER = 0x10FFFF  # highest code point of Unicode
 # Control characters, characters that change the text direction, and surrogates, which are not text.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -124,9 +125,19 @@ def check_image(data: bytes, path: Path) -> None:
         except Image.DecompressionBombError:  # this error does not state the number of pixels
             pixels = MOST_PIXELS
     if not pixels:
-        raise ValueError(f"{path} is not an image, or its format cannot be read; JPEG, PNG and TIFF work")
+        raise ValueError(explain_unreadable(data, path))
     check_size(3 * pixels, len(data), str(path))
     _check_chunks(data, path)
+
+
+def explain_unreadable(data: bytes, path: Path) -> str:
+    """Return the message about an image file that cannot be read, from the first bytes of its content."""
+    kind = next((kind for start, kind in IMAGE_STARTS.items() if data.startswith(start)), None)
+    if kind is None:
+        return f"{path} is not an image, or its format cannot be read; JPEG, PNG and TIFF work"
+    if kind == "TIFF":
+        return f"{path} is a TIFF image that is damaged, or whose samples are not whole numbers of 8 or 16 bits"
+    return f"{path} is a {kind} image that is truncated or damaged"
 
 
 def _check_chunks(data: bytes, path: Path) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from caransac._support.arrays import as_array, check_whole, is_integer, is_real, shorten
 from caransac._support.files import as_path, replacing
-from caransac._support.untrusted import check_image, read_bytes
+from caransac._support.untrusted import check_image, explain_unreadable, read_bytes
 from caransac.camera import Camera
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION, usual_distortion
 from caransac.geometry import Array, Floats
@@ -63,7 +63,7 @@ def read_image(path: str | Path) -> Image:
     except cv2.error:  # a broken header that asks for more memory than OpenCV allows
         pixels = None
     if pixels is None:
-        raise ValueError(f"{path} is not an image, or OpenCV cannot read its format; JPEG, PNG and TIFF work")
+        raise ValueError(explain_unreadable(data, path))
     return np.ascontiguousarray(pixels[:, :, ::-1])
 
 

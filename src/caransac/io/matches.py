@@ -60,6 +60,14 @@ class Matches:
             if (size := getattr(self, name)) is not None:
                 object.__setattr__(self, name, as_size(size, name))
 
+    def __repr__(self) -> str:
+        scores = f"{self.score_kind} scores" if self.scores is not None else "no scores"
+        views = ""
+        for name, camera, size in _views(self):
+            views += f", {name} {'unknown' if camera is None else camera.model}"
+            views += f" {size[0]}x{size[1]}" if camera is None and size is not None else ""
+        return f"Matches({len(self.points1)}, {scores}{views})"
+
     def arguments(self) -> dict[str, Any]:
         """Return all known fields as arguments of the estimators: ``caransac.estimate(**matches.arguments())``.
 
