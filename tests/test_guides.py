@@ -1,5 +1,6 @@
 """Every Python block in the guides runs unchanged, after the lines that its page says to run first."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -51,8 +52,7 @@ def prepare_migration(folder):
 
 
 def prepare_colmap(folder):
-    for place in ("images", "sparse"):
-        (folder / place).mkdir()
+    (folder / "images").mkdir()
     for number, image in enumerate(render_views(3, width=480, height=360, seed=0).images):
         write_image(folder / "images" / f"{number}.png", image)
 
@@ -76,7 +76,10 @@ def test_every_block_runs_unchanged(page, folder, found, monkeypatch):
     install_matchers(monkeypatch, points1, points2, 1 - ratios, size)
     install_glue_factory(monkeypatch)
     first = {"__name__": "page"}
+    given = [path.name for path in folder.iterdir()]
     for before, block in BLOCKS[page]:
+        texts = {node.value for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Constant)}
+        assert all(name in block.partition("\n")[0] for name in given if name in texts), before
         if before.startswith(FIRST):
             exec(compile(block, f"{page}, first lines", "exec"), first)
         elif "__main__" in block:  # worker processes read the file that started them
@@ -87,6 +90,38 @@ def test_every_block_runs_unchanged(page, folder, found, monkeypatch):
             exec(compile(block, f"{page}, below {before!r}", "exec"), scope)
             if "estimate" in block and hasattr(scope.get("result"), "success"):
                 assert scope["result"].success, before
+
+
+# Words that the first line of a block contains if the block imports one of these modules.
+NEEDS = {
+    "caransac.integrations.opencv": "OpenCV",
+    "caransac.integrations.pycolmap": "pycolmap",
+    "caransac.io.images": "OpenCV",
+    "caransac.plot": "matplotlib",
+    "caransac_lab": "caransac-lab",
+    "cv2": "OpenCV",
+    "lightglue": "LightGlue",
+}
+BUILT_IN = {"caransac", "numpy", *sys.stdlib_module_names}
+
+
+def imported_modules(block):
+    """Return the modules that a block imports. Names that it imports from a module may be modules, too."""
+    for node in ast.walk(ast.parse(block)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "glue-factory" if node.level else node.module
+            yield from (module, *(f"{module}.{name.name}" for name in node.names))
+
+
+def test_blocks_name_the_packages_that_they_need():
+    for page in sorted(DOCS.glob("*.md")):
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for module in imported_modules(block):
+                package = module.partition(".")[0]
+                word = NEEDS.get(module) or NEEDS.get(package) or ("" if package in BUILT_IN else package)
+                assert word in block.partition("\n")[0].partition("# needs ")[2], (page.name, module)
 
 
 def test_the_pages_that_need_first_lines_show_them():
