@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from contextlib import contextmanager
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -224,6 +225,19 @@ def test_the_next_run_removes_only_files_of_killed_runs(tmp_path):
     subprocess.run([sys.executable, "-c", KILLED, path], check=False)
     check_writable(path)
     assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs FIFOs")
+def test_a_fifo_with_the_name_of_a_temporary_file_blocks_nothing(tmp_path):
+    fifo = tmp_path / ".r-caransac-12345678.csv"
+    os.mkfifo(fifo)
+    writer = Thread(target=check_writable, args=(tmp_path / "r.csv",))
+    writer.start()
+    writer.join(5)
+    blocked = writer.is_alive()
+    os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))  # a reader ends the waiting
+    writer.join()
+    assert not blocked and fifo.is_fifo()
 
 
 def test_checking_leaves_no_file(tmp_path):

@@ -1,6 +1,7 @@
 """``caransac localize`` on a small model of rendered views."""
 
 import json
+import os
 import shutil
 import sqlite3
 from itertools import pairwise
@@ -237,12 +238,20 @@ def test_errors_are_named(scene, capsys, tmp_path):
     folder, _ = scene
     query = str(folder / "query.png")
     (tmp_path / "notes.txt").write_text("not poses\n")
+    (tmp_path / "nested.txt").write_text('{"image": ' + 200_000 * "[" + "\n")
+    (tmp_path / "entry.txt").write_text('{"name": "0.png"}\n')
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\n")
+    os.mkfifo(tmp_path / "fifo")
     for arguments, message in (
         ([str(tmp_path / "none"), query], "no database.db"),
         ([str(tmp_path), query, "--database", str(folder / "database.db")], "not a COLMAP model"),
         ([str(folder / "sparse"), query, "--database", query], "not a COLMAP database"),
         ([str(folder / "sparse"), str(folder / "none.png")], "no such image"),
         ([str(folder / "sparse"), query, "--out", str(tmp_path / "notes.txt")], "other data"),
+        ([str(folder / "sparse"), query, "--out", str(tmp_path / "nested.txt")], "other data"),
+        ([str(folder / "sparse"), query, "--out", str(tmp_path / "entry.txt")], "other data"),
+        ([str(folder / "sparse"), query, "--out", str(tmp_path / "bytes.txt")], "not a text file"),
+        ([str(folder / "sparse"), query, "--out", str(tmp_path / "fifo")], "not a regular file"),
         ([str(folder / "sparse"), query, query, "--html", "a.html"], "--html"),
     ):
         assert main(["localize", *arguments]) == 2

@@ -2,6 +2,7 @@
 
 import sqlite3
 import struct
+import tracemalloc
 from contextlib import closing
 
 import numpy as np
@@ -91,6 +92,28 @@ def test_impossible_counts_take_no_memory(tmp_path):
         ValueError, match=r"points3D\.bin: it is truncated, or not a file of COLMAP: \d+ bytes do not follow after 59"
     ):
         read_points(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [0, 1])
+def test_points_take_little_more_memory_than_their_file(tmp_path, length):
+    point = struct.pack("<Q3d11xQ", 1, 0, 0, 4, length) + bytes(8 * length)
+    data = struct.pack("<Q", 60_001) + 60_000 * point + struct.pack("<Q3d11xQ2I", 2, 0, 0, 4, 1, 3, 5)
+    (tmp_path / "points3D.bin").write_bytes(data)
+    tracemalloc.start()
+    points, observations = read_points(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * len(data)
+    assert len(points) == len(observations) == 1 + 60_000 * length  # points that no image sees are left out
+    assert observations[-1].tolist() == [3, 5, 60_000 * length]
+
+
+def test_points_are_in_the_order_of_their_numbers(tmp_path):
+    (tmp_path / "points3D.txt").write_text("7 0 0 7 9 9 9 1 2 5 1 3\n3 0 0 3 9 9 9 1\n4 0 0 4 9 9 9 1 1 9 2 8\n")
+    points, observations = read_points(tmp_path)
+    assert points[:, 2].tolist() == [4, 7]
+    assert observations.tolist() == [[1, 9, 0], [1, 3, 1], [2, 8, 0], [2, 5, 1]]
 
 
 def test_damaged_files_are_read_or_refused_by_name(models, tmp_path, rng):

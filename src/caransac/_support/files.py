@@ -165,10 +165,12 @@ def _remove_abandoned(path: Path, folder: Path) -> None:
     """Remove the temporary files of a path that no process has locked."""
     name = re.compile(re.escape(f".{path.stem}{MARK}") + "[0-9a-f]{8}" + re.escape(path.suffix))
     with os.scandir(folder) as entries:
-        found = [Path(entry.path) for entry in entries if name.fullmatch(entry.name)]
+        found = [
+            Path(entry.path) for entry in entries if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+        ]
     for each in found:
         with suppress(OSError):  # the file belongs to another user or was just removed
-            handle = os.open(each, os.O_WRONLY)
+            handle = os.open(each, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))  # never waits for a reader of a FIFO
             try:
                 if _lock(handle):
                     each.unlink()

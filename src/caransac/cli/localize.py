@@ -12,7 +12,7 @@ import numpy as np
 from caransac._support.files import check_writable, replacing
 from caransac._support.interrupts import check
 from caransac._support.progress import Progress
-from caransac._support.untrusted import escape_controls
+from caransac._support.untrusted import escape_controls, parse_json, read_text
 from caransac.api import estimate_absolute_pose
 from caransac.camera import Camera
 from caransac.camera_words import describe_focal
@@ -171,27 +171,27 @@ def _database(arguments: argparse.Namespace) -> Path:
 
 
 def _read_done(out: Path | None) -> dict[str, bool]:
-    """Return the images that a file already has, and whether each is reliable. Remove incomplete lines."""
+    """Return the images that a file already has, and whether each is reliable. Remove an incomplete last line."""
     if out is None:
         return {}
     check_writable(out)
     if not out.exists():
         return {}
-    done, whole = {}, []
-    text = out.read_text(encoding="utf-8")
-    for line in text.splitlines():
+    if not out.is_file():
+        raise ValueError(f"--out {out} is not a regular file")
+    done = {}
+    whole, newline, part = read_text(out).rpartition("\n")
+    for line in whole.splitlines():
         try:
-            entry: Any = json.loads(line)
+            entry: Any = parse_json(line)
             done[str(entry["image"])] = bool(entry["reliable"])
-            whole.append(line)
         except (ValueError, KeyError, TypeError):
-            if line.startswith("{"):
-                continue  # an interrupted run wrote only a part of it
             raise ValueError(f"--out {out} contains other data; choose another file") from None
-    kept = "".join(line + "\n" for line in whole)
-    if kept != text:
+    if part and not part.startswith("{"):
+        raise ValueError(f"--out {out} contains other data; choose another file")
+    if part:  # an interrupted run wrote only a part of the last line
         with replacing(out) as file:
-            file.write_text(kept, encoding="utf-8")
+            file.write_text(whole + newline, encoding="utf-8")
     return done
 
 

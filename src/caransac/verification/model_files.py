@@ -5,8 +5,8 @@ The files are untrusted. pycolmap does not return for some truncated files, so t
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
-from operator import itemgetter
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -24,6 +24,7 @@ from caransac.verification.colmap_cameras import MODELS
 
 COUNT = Struct("<Q")
 POINT = Struct("<Q3d11xQ")  # number, position, (colour and error), length of the track
+OBSERVATION = 8  # bytes of one observation in a track: numbers of the image and of the keypoint
 CAMERA = Struct("<IiQQ")  # number, model, width, height; the parameters follow
 # Number of parameters of models that `Camera` does not support.
 NUM_REFUSED = {"RAD_TAN_THIN_PRISM_FISHEYE": 16, "EQUIRECTANGULAR": 2}
@@ -34,17 +35,28 @@ StoredCamera = tuple[int, int, int, int, bytes]  # arguments of `read_camera`
 def read_points(folder: Path) -> tuple[Array, NDArray[np.int64]]:
     """Return the points (n, 3) of a model, and observations (m, 3) ordered by image: (image, keypoint, point row).
 
+    The points are those that an image sees, in the order of their numbers.
+
     Raises:
         OSError: the file does not exist.
         ValueError: the file is invalid or truncated. The message names it.
     """
-    points = sorted(_records(folder, "points3D", _point_at, _point_of), key=itemgetter(0))
-    if not any(len(track) for *_, track in points):
+    # Flat buffers: lists and arrays for each point would take twelve times as much memory as the file.
+    numbers, places, lengths, tracks = list[int](), array("d"), array("q"), bytearray()
+    for number, place, track in _records(folder, "points3D", _point_at, _point_of):
+        if track:  # a point that no image sees has no descriptor
+            numbers.append(number)
+            places.extend(place)
+            lengths.append(len(track) // OBSERVATION)
+            tracks += track
+    if not numbers:
         raise ValueError(f"{folder} has no points that an image sees")
-    places = as_reals([place for _, place, _ in points], f"{folder}: points3D")
-    rows = np.repeat(np.arange(len(points)), [len(track) for *_, track in points])
-    seen = np.concatenate([track for *_, track in points])
-    return places, np.column_stack([seen, rows])[np.argsort(seen[:, 0], kind="stable")]
+    order = np.argsort(np.array(numbers), kind="stable")
+    rows = np.repeat(np.argsort(order), lengths)
+    seen = np.frombuffer(tracks, "<u4").reshape(-1, 2)
+    observations = np.column_stack([seen, rows])
+    points = as_reals(np.array(places).reshape(-1, 3)[order], f"{folder}: points3D")
+    return points, observations[np.lexsort((rows, seen[:, 0]))]
 
 
 def read_cameras(folder: Path) -> dict[int, StoredCamera]:
@@ -87,13 +99,14 @@ def _take(data: bytes, start: int, size: int) -> bytes:
 
 def _point_at(data: bytes, start: int) -> tuple[Any, int]:
     number, *place, length = POINT.unpack(_take(data, start, POINT.size))
-    track = _take(data, start + POINT.size, 8 * length)
-    return (number, place, np.frombuffer(track, "<u4").reshape(-1, 2)), start + POINT.size + len(track)
+    track = _take(data, start + POINT.size, OBSERVATION * length)
+    return (number, place, track), start + POINT.size + len(track)
 
 
 def _point_of(words: list[str]) -> Any:
     number, x, y, z, _, _, _, _, *track = words
-    return int(number), [float(x), float(y), float(z)], np.array([*map(int, track)], np.uint32).reshape(-1, 2)
+    observations = np.array([*map(int, track)], "<u4").reshape(-1, 2)
+    return int(number), [float(x), float(y), float(z)], observations.tobytes()
 
 
 def _camera_at(data: bytes, start: int) -> tuple[StoredCamera, int]:
