@@ -30,6 +30,11 @@ def read_report(path):
         ),
         ("UPDATE keypoints SET rows = 0, data = x'' WHERE image_id = 3", "scene/003.png has 0", "scene/003.png"),
         (f"UPDATE matches SET data = x'00' WHERE pair_id = {pair_id(1)}", "corrupt matches of pair", "scene/003.png"),
+        (
+            f"UPDATE matches SET rows = {20_000_001}, data = zeroblob({8 * 20_000_001}) WHERE pair_id = {pair_id(1)}",
+            "20000001 matches, more than 2000000",
+            "scene/003.png",
+        ),
     ],
 )
 def test_a_bad_record_of_a_database_costs_its_pairs(database, tmp_path, capsys, command, problem, names):

@@ -17,6 +17,9 @@ ImageKey = TypeVar("ImageKey")
 CACHED_IMAGES = 512  # number of images whose keypoints are kept in memory, about 20 MB
 # Undistorting 8,000 keypoints takes 10 ms, as long as verifying a pair, so caching is worth 160 MB.
 CACHED_UNDISTORTED = 2048
+# Maximum number of matches of a pair, more than any matcher finds. A pair of so many takes less than 1 GB, because the
+# verification needs a third of a kilobyte for each match.
+MOST_MATCHES = 2_000_000
 
 
 class KeypointCache(Generic[ImageKey]):
@@ -53,8 +56,13 @@ class KeypointCache(Generic[ImageKey]):
             cameras are undistorted. Otherwise the pixels are unchanged and the cameras are None.
 
         Raises:
-            ValueError: a match refers to a keypoint that does not exist.
+            ValueError: a match refers to a keypoint that does not exist, or there are more than `MOST_MATCHES`.
         """
+        if len(matches) > MOST_MATCHES:
+            raise ValueError(
+                f"{self.matches_file}: {names[0]} and {names[1]} have {len(matches)} matches, more than "
+                f"{MOST_MATCHES}: match again"
+            )
         camera1, camera2 = (self.camera(image) for image in images)
         cameras = None if camera1 is None or camera2 is None else (camera1.pinhole, camera2.pinhole)
         points = []
