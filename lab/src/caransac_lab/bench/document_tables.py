@@ -575,6 +575,18 @@ def reconstruction(results: Results) -> str:
     return table(["scene", "verified by", *columns.values()], lines)
 
 
+def reconstruction_photographs(results: Results) -> str:
+    """COLMAP's mapper after each verification of photographs, with the images at wrong places."""
+    columns = {"registered": "images", "wrong": "wrong images", "points": "points"}
+    columns |= {"median_pose_error_deg": "median pose error, °", "worst_pose_error_deg": "worst, °"}
+    lines = []
+    for scene, found in results["reconstruction"]["photographs"].items():
+        lines.append([f"*{scene}, {found['views']} images*", *[""] * len(columns)])
+        rows = {tool: found["rows"][tool] for tool in ("COLMAP", "caransac, 3 px")}  # the defaults
+        lines += [[tool, *(str(row.get(name, "")) for name in columns)] for tool, row in rows.items()]
+    return table(["verified by", *columns.values()], lines)
+
+
 def focal_pooling(results: Results) -> str:
     """Reconstruction without a focal length."""
     columns = {

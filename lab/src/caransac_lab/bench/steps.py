@@ -1,8 +1,9 @@
 """Produce all published results from one clean commit: `make publish`, or a small version: `make publish-quick`.
 
-DIR has the folders realpairs, homographies, photos and projects (those of the study `third_party`). Steps without data
-are skipped and listed in the summary. A step is also skipped if its file was made by the same code and command, so an
-interrupted run resumes. If a step fails, its previous file stays. At the end, all tables are made from the files.
+DIR has the folders realpairs, homographies, photos, images and projects (those of the study `third_party`). Steps
+without data are skipped and listed in the summary. A step is also skipped if its file was made by the same code and
+command, so an interrupted run resumes. If a step fails, its previous file stays. At the end, all tables are made from
+the files.
 
 With two or more cores, two steps run at a time. A step that uses all cores, or that times code with several threads,
 runs without any other step. The other steps that measure time run one at a time. By default every method gets the same
@@ -42,6 +43,9 @@ TRAIN = tuple(f"realpairs/{name}/train" for name in FEATURES)
 UNRELATED = ("realpairs/rootsift/val_unrelated",)
 PLANES = tuple(f"homographies/{name}/val" for name in FEATURES)
 MAPPED = tuple(f"realpairs/rootsift/val/{name}" for name in ("entry_p10", "herz_jesus_p25", "llff_fern"))
+SPARSE = tuple(
+    f"images/{name}" for name in ("train/kitchen", "train/lund", "train/south_building", "val/herz_jesus_p25")
+)
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ STEPS = (
         minutes=3.5,
         timed=True,
     ),
-    Step("reconstruction", minutes=3, timed=True),
+    Step("reconstruction", data={"--photographs": SPARSE}, minutes=8, timed=True),
     Step("real_databases", data={"": MAPPED}, needs="", minutes=3, timed=True),
     Step("verification", words=("--pairs", "3000", "--colmap-pairs", "200"), full=(), minutes=1.5, whole=True),
     Step("hostile_databases", minutes=0.5),

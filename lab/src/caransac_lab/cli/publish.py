@@ -25,7 +25,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="folder with realpairs, homographies, photos and projects"
+        "--data", type=Path, metavar="DIR", help="folder with realpairs, homographies, photos, images and projects"
     )
     parser.add_argument("--quick", action="store_true", help="run all steps on little synthetic data, as a test")
     parser.add_argument("--full", action="store_true", help="use all pairs and seeds; takes hours")

@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+from caransac.geometry import rotation_from_vector
+from caransac.io.images import write_image
+from caransac_lab.render import render_views
+
 pytestmark = pytest.mark.slow
 
 
@@ -18,14 +22,37 @@ def run(tmp_path, study, *arguments):
     return json.loads(out.read_text())
 
 
+def write_photographs(folder):
+    """Write rendered views with their cameras, and a false rotation of the last one."""
+    views = render_views(5, width=320, height=240, seed=1)
+    cameras = {}
+    for number, image in enumerate(views.images):
+        write_image(folder / f"{number}.jpg", image)
+        cameras[str(number)] = {
+            "K": views.camera.K.tolist(),
+            "R": views.rotations[number].tolist(),
+            "t": views.translations[number].tolist(),
+            "width": 320,
+            "height": 240,
+        }
+    cameras["4"]["R"] = (rotation_from_vector([0, 0.5, 0]) @ views.rotations[4]).tolist()
+    (folder / "cameras.json").write_text(json.dumps(cameras))
+    return folder
+
+
 def test_the_mapper_finds_all_cameras(tmp_path):
-    rows = run(tmp_path, "reconstruction", "--quick")["scenes"]["boxes"]["rows"]
-    assert len(rows) == 4
-    for row in rows.values():
-        assert row["registered"] == 5
-        assert row["worst_pose_error_deg"] < 0.5
-        assert row["points"] > 100
-        assert row["verification_s"] > 0
+    folder = write_photographs(tmp_path / "house")
+    found = run(tmp_path, "reconstruction", "--quick", "--photographs", folder)
+    for scene, most_deg in ((found["scenes"]["boxes"], 0.5), (found["photographs"]["house"], 180)):
+        rows = scene["rows"]
+        assert len(rows) == 4
+        for row in rows.values():
+            assert row["registered"] == 5
+            assert row["median_pose_error_deg"] < 0.5 and row["worst_pose_error_deg"] < most_deg
+            assert row["points"] > 100
+            assert row["verification_s"] > 0
+    assert {row["wrong"] for row in found["scenes"]["boxes"]["rows"].values()} == {0}
+    assert {row["wrong"] for row in rows.values()} == {1}, "the camera of the last photograph is false"
     assert "| caransac, 4 px | 5 |" in (tmp_path / "result.md").read_text()
 
 
