@@ -23,7 +23,7 @@ from caransac.viewer import write_report
 from caransac_lab.render import render_pair
 
 DOCS = Path(__file__).parent
-DESKTOP = {"viewport": {"width": 1600, "height": 1336}, "device_scale_factor": 1.44}
+DESKTOP = {"viewport": {"width": 1600, "height": 1388}, "device_scale_factor": 1.44}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 3, "has_touch": True, "is_mobile": True}
 PLACE = (545.0, 640.0)  # in image 1; the match that is pointed at is near it
 
@@ -77,6 +77,7 @@ def take(browser: Browser, report: Path, match: np.ndarray) -> None:
         page = browser.new_context(reduced_motion="reduce", **settings).new_page()
         page.goto(report.as_uri())
         page.wait_for_timeout(800)
+        page.evaluate("() => document.getElementById('made').replaceChildren('caransac')")  # versions become old
         (page.touchscreen.tap if settings.get("has_touch") else page.mouse.click)(*on_page(page, match))
         page.wait_for_timeout(400)
         return page
