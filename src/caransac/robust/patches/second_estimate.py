@@ -43,7 +43,7 @@ def estimate_with_photographs(
     if images is None or found.model is None:
         return problem, found, None
     again = MatchInfo(features=info.features)  # the scores have done their work
-    noise_px, drawn, refinement = found.noise / problem.pixel, found.num_hypotheses, None
+    noise_px, drawn, refinement = found.final_noise / problem.pixel, found.num_hypotheses, None
     inliers = inliers_of(problem, found)
     for _ in range(tuning.most_passes):
         # 1. refine the inliers
