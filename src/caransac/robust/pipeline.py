@@ -98,8 +98,8 @@ def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Op
 def examine(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Assessment:
     """Assess an answer, except for its confidence. The answer must have a model."""
     assert found.model is not None
-    weights = problem.share(match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight))
-    scale = loss_scale(problem, found.model, weights, found.noise, options.tuning)
+    weights = match_weights(network, found.rounds[-1].probabilities, options.tuning.min_weight)
+    scale = loss_scale(problem, found.model, problem.share(weights), found.noise, options.tuning)
     return Assessment(
         degeneracy=find_degeneracy(problem, found, options),
         rivalry=find_rivals(problem, found, options),

@@ -73,6 +73,8 @@ def measured_fit(problem: Problem, found: Estimate, weights: Array, loss_scale: 
     variance *= max(stated / deviation, 1.0) ** 2
     fitted = 2.0 * freedoms / dimensions / thinning  # twice, because the residuals determine the weights, too
     variance *= max(count, 1e-9) / max(count - fitted, 0.25 * count, 1e-9)
+    if problem.precision is not None:
+        variance *= 1 + ERRORS.refined_correlation * np.count_nonzero(problem.precision)
     of_all = np.zeros(problem.num_points)
     of_all[kept] = thinning * right
     return Fit(of_all, thinning * _information(slopes, right, dimensions) / variance, variance, curvature)

@@ -67,7 +67,7 @@ def estimate_with_photographs(
             refinement = Refinement(**vars(matches), is_used=accepted, noise_before_px=noise_px, given2=pixels2.copy())
         if not accepted:
             break
-        problem, found = moved, second
+        problem, found = moved, with_doubts(second, found)
     return problem, replace(found, num_hypotheses=drawn), refinement
 
 
@@ -79,6 +79,20 @@ def precision_of(matches: RefinedMatches, tuning: PatchTuning) -> Array:
     shown = 1 / np.sqrt(np.maximum(np.linalg.det(matches.information), 1e-12))  # geometric mean of both directions
     hidden = tuning.hidden_deviation_px**2
     return np.where(matches.refined, hidden / (hidden + shown), 0.0)
+
+
+def with_doubts(second: Estimate, first: Estimate) -> Estimate:
+    """Return the second estimate, in which no match is more probable than in the first one, unless it was refined.
+
+    The second estimate knows only the distances of the other matches, not their scores.
+    """
+    known, before = second.probabilities, first.probabilities
+    if known is None or before is None or len(known) != len(before):
+        return second
+    *earlier, last = second.rounds
+    other = ~last.state.any(axis=1)  # `extend` gives the other matches the state zero
+    probabilities = np.where(other, np.minimum(known, before), known)
+    return replace(second, rounds=(*earlier, replace(last, probabilities=probabilities)))
 
 
 def inliers_of(problem: Problem, found: Estimate) -> NDArray[np.bool_]:
