@@ -6,6 +6,7 @@ import pytest
 import caransac
 from caransac import Options
 from caransac.geometry import pose_error_deg
+from caransac.synthetic import make_pair, make_plane
 from caransac_lab.synthetic.hard_scenes import make_hard_pair
 
 AUTO = Options(max_error_px="auto")
@@ -75,3 +76,22 @@ def test_a_facade_matched_to_its_next_windows_is_not_trusted():
 def test_scenes_with_depth_and_small_parallax_are_no_copies_of_a_plane():
     for seed in range(8):
         assert sized("depth", seed)[0].confidence > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scored", [False, True])
+def test_homographies_of_scenes_without_a_plane_are_not_trusted(scored):
+    for seed in range(30):
+        pair = make_pair(500, outlier_ratio=0.5, seed=seed)
+        scores = {"scores": pair.scores, "score_kind": "ratio"} if scored else {}
+        assert not caransac.estimate_homography(pair.points1, pair.points2, **scores).is_confident(), seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise_px", [0.3, 1.0, 4.0])
+def test_homographies_of_planes_are_trusted(noise_px):
+    for seed in range(6):
+        plane = make_plane(500, outlier_ratio=0.7, noise_px=noise_px, seed=seed)
+        found = caransac.estimate_homography(plane.points1, plane.points2)
+        assert plane.corner_error_px(found.H) < 10
+        assert found.confidence > 0.9

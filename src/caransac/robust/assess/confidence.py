@@ -15,7 +15,7 @@ from caransac.kernels import RefineOptions, where
 from caransac.learned.state_network import StateNetwork
 from caransac.learned.weights_file import KEPT
 from caransac.options import Options
-from caransac.robust.assess.degeneracy import shows_plane_twice
+from caransac.robust.assess.degeneracy import shows_depth, shows_plane_twice
 from caransac.robust.assess.evidence import EVIDENCE, RunEvidence, run_evidence
 from caransac.robust.assess.uncertainty import bent_by
 from caransac.robust.problems import Problem
@@ -43,6 +43,8 @@ def assess_confidence(
     may_fit_copies = not problem.traits.exact_cameras  # exact cameras fit a plane and its copy only by chance
     if sure is not None and sure > 0.5 and may_fit_copies and shows_plane_twice(problem, found, options):
         sure /= 2  # either of the two may be right
+    if sure is not None and shows_depth(problem, found, options.tuning):
+        sure /= 2
     if sure is not None and rotation is not None:
         rotation = max(rotation, sure)  # a right pose has a right rotation
     return replace(seen, confidence=sure, rotation_confidence=rotation)

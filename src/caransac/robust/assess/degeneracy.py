@@ -89,6 +89,26 @@ def shows_plane_twice(problem: Problem, found: Estimate, options: Options) -> bo
     return bool(spread_sq < 0.2**2 and between < 0.2 * len(second) and mixing > 0.7)
 
 
+def shows_depth(problem: Problem, found: Estimate, tuning: Tuning) -> bool:
+    """Return True if the inliers of a homography may belong to a scene with depth instead of a plane.
+
+    A homography explains a range of depths. The depths next to it give as many matches just beyond the threshold, or
+    the threshold is so large that it includes them. Right matches of a plane lie well within the threshold.
+    """
+    assert found.model is not None
+    if not isinstance(problem, Homography):
+        return False
+    largest_noise = 10.0  # times that of ordinary keypoints: an error of 5 px in 1000, more than any detector makes
+    if found.noise > largest_noise * tuning.usual_deviation * problem.median_error * problem.extent:
+        return True
+    distances = problem.distances(found.model) / found.max_error
+    low, high = 1.5, 3.0  # thresholds; a few right matches of a plane with imprecise keypoints are just below 1.5
+    beyond = np.count_nonzero((distances > low) & (distances < high))
+    by_chance = (beyond**0.5 + 1) ** 2 / (high - low)  # two deviations of the count are added
+    most = 0.2  # share of the inliers. Homographies fit the densest depths: at most five times the mean density
+    return bool(by_chance > most * np.count_nonzero(distances < 1))
+
+
 def _with_others(kind: DegeneracyKind | None, share: float, others: Array, margins: Array) -> Degeneracy:
     """Return the degeneracy, given other poses (k, ...) and the margins (k,) by which the answer is better."""
     largest_chance, clear = 3.0, 8.0  # smaller margins than the first may be noise; margins are clipped at the second
