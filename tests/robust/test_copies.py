@@ -1,4 +1,4 @@
-"""Exact copies of a match count once if most matches are copies."""
+"""Copies of a match count once if most matches are copies."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from caransac import Options, estimate_absolute_pose, estimate_fundamental, esti
 from caransac.robust.copies import find_distinct
 from caransac.robust.problems import Essential
 from caransac.robust.records import MatchInfo
-from caransac.synthetic import make_pair
+from caransac.synthetic import make_pair, make_query
+from caransac.tuning import DEFAULT_TUNING
 
 
 @pytest.mark.parametrize("call", [estimate_fundamental, estimate_homography, estimate_relative_pose])
@@ -52,7 +53,7 @@ def test_the_best_scored_copy_is_kept(rng):
     index = rng.permutation(np.repeat(np.arange(50), 10))
     problem = Essential.from_pixels(pair.points1[index], pair.points2[index], pair.camera1, pair.camera2)
     scores = rng.uniform(0, 1, len(index))
-    distinct, place = find_distinct(problem, MatchInfo(scores, "ratio"), 0.5)
+    distinct, place = find_distinct(problem, MatchInfo(scores, "ratio"), DEFAULT_TUNING)
     assert len(distinct) == 50
     assert np.array_equal(index[distinct[place]], index)
     for match in distinct:
@@ -63,9 +64,31 @@ def test_a_few_copies_are_ordinary_matches():
     pair = make_pair(200, outlier_ratio=0.2, seed=5)
     some = np.r_[np.arange(200), np.arange(150)]
     problem = Essential.from_pixels(pair.points1[some], pair.points2[some], pair.camera1, pair.camera2)
-    assert find_distinct(problem, MatchInfo(), 0.5) == (None, None)
+    assert find_distinct(problem, MatchInfo(), DEFAULT_TUNING) == (None, None)
     hopeless = Essential.from_pixels(pair.points1[[0] * 9], pair.points2[[0] * 9], pair.camera1, pair.camera2)
-    assert find_distinct(hopeless, MatchInfo(), 0.5) == (
+    assert find_distinct(hopeless, MatchInfo(), DEFAULT_TUNING) == (
         None,
         None,
     )  # too few for a model: the reason names all matches
+
+
+@pytest.mark.parametrize("jitter_px", [0.0, 0.02])
+def test_copies_near_the_border_of_a_cell_are_found(jitter_px, rng):
+    pair = make_pair(50, outlier_ratio=0.2, seed=6)
+    index = np.repeat(np.arange(50), 10)
+    points1, points2 = (
+        points[index] + jitter_px * rng.normal(size=(500, 2)) for points in (pair.points1, pair.points2)
+    )
+    problem = Essential.from_pixels(points1, points2, pair.camera1, pair.camera2)
+    distinct, place = find_distinct(problem, MatchInfo(), DEFAULT_TUNING)
+    assert 50 <= len(distinct) <= 52
+    assert np.array_equal(index[distinct[place]], index)
+
+
+def test_a_few_points_that_are_copied_with_noise_are_not_trusted(rng):
+    for seed in range(20):
+        query = make_query(200, outlier_ratio=0.0, seed=seed)
+        index = np.repeat(rng.permutation(200)[:5], 300)
+        points2d = query.points2d[index] + 0.02 * rng.normal(size=(1500, 2))
+        found = estimate_absolute_pose(points2d.clip(0, (1023, 767)), query.points3d[index], query.camera)
+        assert not found.is_confident(), seed

@@ -1,6 +1,8 @@
-"""Exact copies of matches: ten points that are matched thirty times each are only ten pieces of evidence.
+"""Copies of matches: ten points that are matched thirty times each are only ten pieces of evidence.
 
-If most matches are copies, the estimate uses one of each. The other copies get the same scores and probabilities.
+Matches are copies if their points are in the same cells of both images, or of the image and of space. A cell is as
+large as the usual threshold of inliers. If most matches are copies, the estimate uses one of each. The other copies get
+the same probabilities.
 """
 
 from __future__ import annotations
@@ -15,23 +17,28 @@ from caransac.results import Round
 from caransac.robust.problems import Problem
 from caransac.robust.problems.base import count_distinct
 from caransac.robust.records import Estimate, MatchInfo
+from caransac.tuning import Tuning
 
 
 def find_distinct(
-    problem: Problem, info: MatchInfo, max_copies: float
+    problem: Problem, info: MatchInfo, tuning: Tuning
 ) -> tuple[Indices, NDArray[np.intp]] | tuple[None, None]:
     """Return the distinct matches (k,), each with its best score, and the index of every match (n,) among them.
 
-    Return None, None if the share of copies is at most `max_copies`, or if too few matches are distinct for a model.
+    Return None, None if the share of copies is at most `tuning.max_copies`, or if too few matches are distinct for a
+    model.
     """
     points = np.concatenate([problem.points1, problem.points2], axis=1)
-    if not problem.sample_size <= count_distinct(points) < (1 - max_copies) * len(points):
+    points /= tuning.max_error * tuning.usual_deviation * problem.extent
+    if not problem.sample_size <= count_distinct(np.rint(points)) < (1 - tuning.max_copies) * len(points):
         return None, None
-    order = np.arange(len(points)) if info.scores is None else info.order()
-    _, first, place = np.unique(points[order], axis=0, return_index=True, return_inverse=True)
-    by_index = np.argsort(order[first])
-    place[order] = np.argsort(by_index)[place]
-    return order[first][by_index].astype(np.int32), place
+    kept = np.arange(len(points)) if info.scores is None else info.order()
+    place = np.argsort(kept)
+    for shift in (0.0, 0.5):  # the borders of the second grid are in the middle of the cells of the first
+        _, first, again = np.unique(np.rint(points[kept] + shift), axis=0, return_index=True, return_inverse=True)
+        kept, place = kept[first], again.reshape(-1)[place]
+    by_index = np.argsort(kept)
+    return kept[by_index].astype(np.int32), np.argsort(by_index)[place]
 
 
 def with_copies(problem: Problem, distinct: Indices, place: NDArray[np.intp], found: Estimate) -> Estimate:

@@ -48,7 +48,7 @@ def estimate_model(problem: Problem, info: MatchInfo, options: Options, draw: Dr
     problem, info = problem.starting_from(info.initial), info.of_usable(problem.usable)
     if info.precision is not None:
         return _estimate_from_part(problem.with_changes(precision=info.precision), info, options, draw)
-    distinct, place = find_distinct(problem, info, options.tuning.max_copies)
+    distinct, place = find_distinct(problem, info, options.tuning)
     if distinct is not None and place is not None:
         found = estimate_model(problem.subset(distinct), info.take(distinct), options, draw)
         return with_copies(problem.through(found.k1), distinct, place, found)
@@ -106,7 +106,7 @@ def examine(problem: Problem, network: StateNetwork, found: Estimate, options: O
         covariance=pose_covariance(problem, found, weights, scale),  # with the weights of the last refinement
         rotation_variance=expected_rotation_variance(problem, found, weights, scale),
         cameras=check_cameras(problem, found, options.tuning),
-        mirrored=find_mirroring(problem, found),
+        mirrored=find_mirroring(problem, found, options),
     )
 
 

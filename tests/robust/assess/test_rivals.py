@@ -1,9 +1,11 @@
 """Rival motions: models that explain matches which the answer does not explain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from caransac import Rival, estimate, estimate_absolute_pose, estimate_fundamental, estimate_relative_pose
+from caransac import Camera, Rival, estimate, estimate_absolute_pose, estimate_fundamental, estimate_relative_pose
 from caransac.geometry import absolute_pose_error_deg, pose_error_deg, rotation_from_vector
 from caransac.robust.assess.rivals import unmoved
 from caransac.robust.problems import Absolute, Essential
@@ -162,3 +164,66 @@ def test_a_camera_that_hardly_moved_has_a_rotation():
             assert pose_error_deg(found.R, [1, 0, 0], pair.R, [1, 0, 0]) < 5
             assert found.t is None and found.H is not None
     assert kinds.count("rotation") >= 7
+
+
+def relief(seed, share=1.0, size=(1024.0, 768.0), depth=0.05, focal=920.0):
+    """Make pixels in a region of the image, 3D points in relief on a plane, and their pose."""
+    rng = np.random.default_rng(seed)
+    camera = Camera("SIMPLE_PINHOLE", (focal, 512, 384), 1024, 768)
+    points2d = rng.uniform(0, 1, (300, 2)) * size + (0.2, 0.4) * (np.array([1024.0, 768.0]) - size)
+    rays = np.c_[camera.pixels_to_rays(points2d), np.ones(300)]
+    seen = rays * (6 / (rays @ (0.3, 0.2, 1.0)) * (1 + depth * rng.normal(size=300)))[:, None]
+    R, t = rotation_from_vector(rng.normal(size=3)), rng.normal(size=3)
+    wrong = rng.random(300) > share
+    points3d = np.where(wrong[:, None], rng.permutation(seen), seen)
+    return (points2d + 0.5 * rng.normal(size=(300, 2))).clip(0, (1023, 767)), (points3d - t) @ R, R, t
+
+
+@pytest.mark.parametrize("given", ["camera", "uncertain camera", "size"])
+def test_mirrored_images_have_no_absolute_pose(given):
+    camera = Camera("SIMPLE_PINHOLE", (920, 512, 384), 1024, 768)
+    cameras = {"camera": camera, "uncertain camera": replace(camera, focal_deviation=0.1), "size": None}
+    size = {"image_size": (1024, 768)} if given == "size" else {}
+    for seed in range(8):
+        points2d, points3d, R, t = relief(seed, share=0.7)
+        found = estimate_absolute_pose(points2d, points3d, cameras[given], **size)
+        assert found.is_confident() and not found.warnings
+        assert absolute_pose_error_deg(found.R, found.t, R, t, points3d) < 5
+        flipped = np.array([1023.0, 0.0]) + points2d * (-1, 1)
+        mirrored = estimate_absolute_pose(flipped, points3d, cameras[given], **size)
+        assert not mirrored.is_confident()
+        assert mirrored.success and "mirrored" in mirrored.warnings[0]
+
+
+def test_a_pose_with_a_stronger_rival_is_not_trusted():
+    for seed in range(10):
+        query, rng = make_query(1000, outlier_ratio=0.0, seed=seed), np.random.default_rng(seed)
+        R = rotation_from_vector(rng.uniform(-0.3, 0.3, 3)) @ query.R
+        rays = np.c_[query.camera.pixels_to_rays(query.points2d), np.ones(1000)] * rng.uniform(3, 12, (1000, 1))
+        points3d = np.where(np.arange(1000)[:, None] < 400, (rays - query.t - 1) @ R, query.points3d)
+        points3d[900:] = rng.permutation(points3d[900:])
+        found = estimate_absolute_pose(query.points2d, points3d, query.camera)
+        right = absolute_pose_error_deg(found.R, found.t, query.R, query.t, points3d) < 5
+        assert right or not found.is_confident(), seed
+        assert found.confidence < 0.9
+
+
+def test_random_matches_and_five_inliers_are_not_trusted(rng):
+    camera = Camera("SIMPLE_PINHOLE", (900, 512, 384), 1024, 768)
+    for count in (30, 60, 200):
+        for _ in range(20):
+            found = estimate_absolute_pose(rng.uniform(0, 767, (count, 2)), rng.normal(size=(count, 3)), camera)
+            assert not found.is_confident()
+    query = make_query(5, outlier_ratio=0.0, seed=3)
+    assert not estimate_absolute_pose(query.points2d, query.points3d, query.camera).is_confident()
+
+
+def test_a_patch_of_the_image_does_not_determine_an_unknown_camera():
+    """A flat patch has the same image for every focal length, so the distance to it is as uncertain as the camera."""
+    wrong = 0
+    for seed in range(8):
+        points2d, points3d, R, t = relief(seed, size=(40.0, 40.0), depth=0.0, focal=600.0)
+        found = estimate_absolute_pose(points2d, points3d, image_size=(1024, 768))
+        wrong += absolute_pose_error_deg(found.R, found.t, R, t, points3d) > 5
+        assert not found.is_confident()
+    assert wrong > 4

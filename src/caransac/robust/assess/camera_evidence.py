@@ -11,7 +11,7 @@ from math import inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac.geometry import Array, Floats, essential_from_pose, split_pose
+from caransac.geometry import Array, Floats, cross_matrix, essential_from_pose, split_pose, symmetric_inverse
 from caransac.kernels import (
     ABSOLUTE,
     ABSOLUTE_FOCAL_POSES,
@@ -23,7 +23,8 @@ from caransac.kernels import (
     most_likely,
     where,
 )
-from caransac.robust.problems import Problem, with_intrinsics
+from caransac.robust.assess.uncertainty import information_of
+from caransac.robust.problems import AbsoluteFocal, Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.records import CameraEvidence, Estimate
 from caransac.tuning import CAMERAS, ERRORS, Tuning
@@ -47,6 +48,23 @@ def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEv
     gain = log(min(max(float(freed.sum()) / max(held, 1e-6), 1.0), CAMERAS.largest_gain))
     unusual = max(abs(log(problem.extent / CAMERAS.usual_extent)) - log(CAMERAS.usual_factor), 0.0)
     return CameraEvidence(gain, shift, deviation, unusual)
+
+
+def position_deviation(problem: AbsoluteFocal, found: Estimate) -> float:
+    """Return the standard deviation of the camera's position, divided by the median depth, along its worst axis.
+
+    It includes the prior of the camera. If the points are at nearly the same depth or in one place of the image, they
+    do not determine the focal length, and its error changes the distance to the points in proportion.
+    """
+    assert found.model is not None and found.msac_scores is not None
+    R, t = split_pose(found.model)
+    weights = problem.share((found.msac_scores > 0).astype(float))
+    information = information_of(problem, found.model, weights, ERRORS.cameras**0.5 * found.noise)
+    covariance = symmetric_inverse(information)[: ABSOLUTE.pose, : ABSOLUTE.pose]
+    moves = np.concatenate([cross_matrix(t), np.eye(3)], axis=1)  # of the position, in the frame of the camera
+    variance = float(np.linalg.eigvalsh(moves @ covariance @ moves.T)[-1])
+    depth = float(np.median(problem.points2[found.msac_scores > 0] @ R[2] + t[2]))
+    return sqrt(max(variance, 0.0)) / max(abs(depth), 1e-9)
 
 
 def nearest_fundamental(

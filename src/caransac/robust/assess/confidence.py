@@ -15,12 +15,14 @@ from caransac.kernels import RefineOptions, where
 from caransac.learned.state_network import StateNetwork
 from caransac.learned.weights_file import KEPT
 from caransac.options import Options
+from caransac.robust.assess.camera_evidence import position_deviation
 from caransac.robust.assess.degeneracy import shows_depth, shows_plane_twice
 from caransac.robust.assess.evidence import EVIDENCE, RunEvidence, run_evidence
 from caransac.robust.assess.uncertainty import bent_by
-from caransac.robust.problems import Problem
+from caransac.robust.problems import Absolute, AbsoluteFocal, Problem
 from caransac.robust.records import Assessment, Estimate
 
+FEW_CONFIRM = 2  # more inliers than a minimal sample that may agree by chance, so that they confirm no answer
 CONFIDENCE_PARTS = ("mean", "scale", "weight", "bias")
 
 
@@ -43,11 +45,30 @@ def assess_confidence(
     may_fit_copies = not problem.traits.exact_cameras  # exact cameras fit a plane and its copy only by chance
     if sure is not None and sure > 0.5 and may_fit_copies and shows_plane_twice(problem, found, options):
         sure /= 2  # either of the two may be right
+    if sure is not None and np.count_nonzero(found.msac_scores) <= problem.sample_size + FEW_CONFIRM:
+        sure /= 2
+    if sure is not None and isinstance(problem, Absolute):
+        sure = min(sure, _limit_of_one_view(problem, found, seen))
     if sure is not None and shows_depth(problem, found, options.tuning):
         sure /= 2
     if sure is not None and rotation is not None:
         rotation = max(rotation, sure)  # a right pose has a right rotation
     return replace(seen, confidence=sure, rotation_confidence=rotation)
+
+
+def _limit_of_one_view(problem: Absolute, found: Estimate, seen: Assessment) -> float:
+    """Return an upper limit of the confidence of an absolute pose, from a rival, mirroring or an uncertain camera."""
+    assert found.model is not None and seen.rivalry is not None
+    if seen.mirrored is not None:
+        return 0.0
+    limit, rivals = 1.0, seen.rivalry.models
+    apart = [np.linalg.norm(np.subtract(*problem.outcomes(np.stack([each, found.model])))) for each in rivals]
+    if any(each > problem.outcome_limit for each in apart):  # else the rival is the same pose, with more of its matches
+        limit = 1 / (1 + seen.rivalry.share)  # the rival may be right instead, in proportion to its support
+    if isinstance(problem, AbsoluteFocal):
+        deviation = max(position_deviation(problem, found), 1e-9)
+        limit = min(limit, math.erf(problem.outcome_limit / (2**0.5 * deviation)))
+    return limit
 
 
 def ignored_lens_shift(problem: Problem, found: Estimate, evidence: RunEvidence) -> float:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from caransac.geometry import Array
 from caransac.geometry.mirroring import mirrored_share
-from caransac.kernels import most_likely, where
+from caransac.kernels import RefineOptions, most_likely, where
 from caransac.options import Options
 from caransac.robust.loop.steps import quick_model
-from caransac.robust.problems import Problem
+from caransac.robust.problems import Absolute, Problem
 from caransac.robust.records import Estimate, Rivalry
 
 
@@ -40,18 +40,31 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     best = quick_model(problem.subset(likely), likely_prior, max_error, found.noise, options)
     if best is None:
         return none
-    beyond_chance, by_chance = _count(others, best, max_error)
+    beyond_chance, by_chance = _count(others, best, found.max_error)  # as the inliers of the answer are counted
     share = max(beyond_chance - problem.sample_size, 0.0) / own  # any model fits its own sample
     min_share, min_matches, min_excess = 0.25, 20, 2.0  # the last one as a multiple of the matches by chance
     is_strong = share >= min_share and beyond_chance >= max(min_matches, min_excess * by_chance)
     return Rivalry(best[None] if is_strong else problem.no_models, max(share, still))
 
 
-def find_mirroring(problem: Problem, found: Estimate) -> float | None:
-    """Return the share of inliers with a mirrored neighbourhood; None for one view, or if too few have neighbours."""
-    assert found.msac_scores is not None
-    if problem.traits.degeneracy == "one view":
-        return None
+def find_mirroring(problem: Problem, found: Estimate, options: Options) -> float | None:
+    """Return the share of inliers with a mirrored neighbourhood, or None if too few have neighbours.
+
+    For one view, return 1 if the mirrored image fits the 3D points better, else None: for a plane, both fit.
+    """
+    assert found.msac_scores is not None and found.model is not None
+    if isinstance(problem, Absolute):
+        flipped, model = problem.flipped(found.model, found.msac_scores > 0)
+        refined = RefineOptions(
+            loss_scale=found.noise,
+            max_steps=options.tuning.local_steps,
+            min_decrease=1e-3,
+            intrinsics=problem.intrinsics_prior(found.noise),
+        )
+        model = flipped.refine(model[None], refined, found.msac_scores.astype(float))
+        difference = flipped.msac_scores(model, found.max_error)[0] - found.msac_scores
+        largest_chance = 3.0  # deviations; smaller gains of consensus may be noise
+        return 1.0 if difference.sum() > largest_chance * np.linalg.norm(difference) else None
     inliers = where(found.msac_scores > 0)
     some = problem.subset(inliers[:: len(inliers) // 128 + 1])  # a few suffice: copying all would double the time
     return mirrored_share(some.points1, some.points2)

@@ -173,8 +173,7 @@ class Absolute(Problem):
     def mirror(self, model: Array, inliers: NDArray[np.bool_]) -> tuple[Array, float]:
         """Return the pose that sees the plane of the inliers (n,) tilted the opposite way, and their share on it."""
         points = self.points2[inliers]
-        centre = points.mean(axis=0)
-        normal = np.linalg.svd(points - centre, full_matrices=False)[2][2]
+        centre, normal = _plane_of(points)
         R, t = model[:, :3], model[:, 3]
         seen = R @ centre + t
         depths = np.maximum(points @ R[2] + t[2], 1e-9)
@@ -184,6 +183,16 @@ class Absolute(Problem):
         mirrored = model.copy()
         mirrored[:, :3], mirrored[:, 3] = turned, seen - turned @ centre
         return mirrored, share
+
+    def flipped(self, model: Array, inliers: NDArray[np.bool_]) -> tuple[Self, Array]:
+        """Return the problem with a mirrored image, and the model that sees the plane of the inliers (n,) in it."""
+        centre, normal = _plane_of(self.points2[inliers])
+        flip = np.diag([-1.0, 1.0, 1.0])
+        R = flip @ model[:, :3] @ (np.eye(3) - 2 * np.outer(normal, normal))
+        flipped = model.copy()
+        flipped[:, :3], flipped[:, 3] = R, flip @ (model[:, :3] @ centre + model[:, 3]) - R @ centre
+        flipped[1, 4:] *= -1  # principal points
+        return self.with_changes(correspondences=pack_space(self.points1 * (-1.0, 1.0), self.points2)), flipped
 
     def bent(self, model: Array) -> tuple[Array, Correspondences]:
         """Return a model (3, 6) that includes the lens of the problem, and the distorted points."""
@@ -203,6 +212,12 @@ class Absolute(Problem):
     def camera_information(self) -> Array:
         """Information (4,) of the prior about log_scale, x, y and k1; infinity for exact parameters."""
         return np.array([np.inf, np.inf, np.inf, precision(1.0, self.camera.distortion_deviation)])
+
+
+def _plane_of(points: Array) -> tuple[Array, Array]:
+    """Return the centre (3,) and the normal (3,) of the plane nearest to points (n, 3)."""
+    centre = points.mean(axis=0)
+    return centre, np.linalg.svd(points - centre, full_matrices=False)[2][2]
 
 
 class AbsoluteFocal(Absolute):
