@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import caransac
 from caransac import Options
 from caransac.api import same_camera
 from caransac.api.refined_cameras import refined_cameras
 from caransac.api.same_camera import estimate_focal_pose
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL, UNKNOWN_FOCAL_DEVIATION
+from caransac.geometry import rotation_from_vector
 from caransac.robust.records import MatchInfo
 
 SIZE = (1024, 768)
@@ -92,3 +94,32 @@ def test_without_an_answer_for_one_camera_two_are_not_tried(asked):
     assert (found.model, found.stop_reason) == (None, "too_few_points")
     assert problem.shared
     assert asked == [True]
+
+
+def test_motion_along_the_axis_and_zoom_are_both_possible():
+    """If two cameras explain the matches as well as one, and the camera would move the other way, neither is sure."""
+    found_both = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = np.c_[rng.uniform(-6, 6, (1600, 2)), rng.uniform(8, 12, 1600)]
+        R, t = rotation_from_vector(0.02 * rng.normal(size=3)), np.array([0.05, 0.02, 0.5])
+        Y = X @ R.T + t
+        points = [f * P[:, :2] / P[:, 2:] + (512, 384) for f, P in ((870, X), (1131, Y))]
+        seen = np.all([(p > 0) & (p < (1023, 767)) for p in points], axis=(0, 2))
+        noisy = [(p[seen][:400] + 0.5 * rng.normal(size=(400, 2))).clip(0, (1023, 767)) for p in points]
+        found = caransac.estimate_relative_pose(*noisy, image_size1=SIZE, image_size2=SIZE)
+        if any(found.t @ other.t < 0 for other in found.alternatives):
+            found_both += 1
+            assert not found.is_confident(), seed
+    assert found_both >= 4
+
+
+def test_an_unusual_focal_length_is_doubtful():
+    for seed in range(4):
+        points = matches(seed, 900.0, 900.0)
+        near, far = (
+            caransac.estimate_relative_pose(*points, camera, camera)
+            for camera in (uncertain(900.0, 0.05), uncertain(700.0, 0.05))
+        )
+        assert near.confidence > 0.9
+        assert 0.5 < far.confidence <= 0.75

@@ -206,7 +206,8 @@ def estimate_fundamental(
     info = replace(info, initial=check_initial_matrix(initial_model, "F"))
     cameras = None if image_size1 is None else _cameras((pixels1, pixels2), (None, None), (image_size1, image_size2))
     photographs = check_images(images, pixels1, pixels2, cameras)
-    estimate = estimate_uncalibrated if cameras is None else partial(_estimate_pose, cameras, check_same(same_camera))
+    same = check_same(same_camera)
+    estimate = estimate_uncalibrated if cameras is None else partial(_estimate_pose, cameras, same, for_matrix=True)
     problem, found, refinement = estimate_with_photographs(photographs, pixels1, pixels2, info, options, estimate)
     refined = None if cameras is None or found.model is None else refined_cameras(problem, found, cameras)
     camera1, camera2 = refined or (None, None)
@@ -338,11 +339,13 @@ def _estimate_pose(
     pixels2: Array,
     info: MatchInfo,
     options: Options,
+    *,
+    for_matrix: bool = False,
 ) -> tuple[Any, Estimate]:
     """Estimate the pose, with the focal lengths of cameras that are not exact. Return problem and estimate."""
     first, second = cameras
     if first.focal_deviation > 0 or second.focal_deviation > 0:
-        return estimate_focal_pose(pixels1, pixels2, *cameras, same_camera, info, options)
+        return estimate_focal_pose(pixels1, pixels2, *cameras, same_camera, info, options, for_matrix=for_matrix)
     uncertain = first.distortion_deviation > 0 or second.distortion_deviation > 0  # else sharing does not matter
     shared = uncertain and (could_be_one(*cameras) if same_camera is None else same_camera)
     problem = Essential.from_pixels(pixels1, pixels2, *cameras, shared)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
+from math import degrees
+
+import numpy as np
 
 from caransac.camera import Camera
 from caransac.camera_priors import UNKNOWN_FOCAL_DEVIATION, UNKNOWN_ZOOM_DEVIATION
-from caransac.geometry import Array
+from caransac.geometry import Array, angle_between_deg, rotation_angle_deg, split_pose
 from caransac.options import Options
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import FocalPose
-from caransac.robust.records import Estimate, MatchInfo
+from caransac.robust.records import Assessment, Estimate, MatchInfo
 from caransac.tuning import CAMERAS
+
+# Minimum ratio of consensus (better / worse of the cases one camera and two) at which the better case is clear.
+CLEAR_CONSENSUS = 1.1
 
 
 def estimate_focal_pose(
@@ -23,6 +30,8 @@ def estimate_focal_pose(
     same_camera: bool | None,
     info: MatchInfo,
     options: Options,
+    *,
+    for_matrix: bool = False,
 ) -> tuple[FocalPose, Estimate]:
     """Estimate pose and focal lengths of uncertain cameras, and decide whether both are the same camera.
 
@@ -34,6 +43,7 @@ def estimate_focal_pose(
         same_camera: whether they are the same camera; None to decide.
         info: scores and features of the matches.
         options: options of the estimation; see `Options`.
+        for_matrix: whether only the fundamental matrix matters, which often is the same in both cases.
 
     Returns:
         The problem, undistorted with the estimated lenses, and its estimate.
@@ -55,7 +65,30 @@ def estimate_focal_pose(
         float(each.msac_scores(model[None], max_error).sum())
         for each, model in ((problem, found.model), (apart, otherwise.model))
     )
-    return (apart, otherwise) if split > CAMERAS.more_consensus * together else (problem, found)
+    answer, other = (found, otherwise) if split <= CAMERAS.more_consensus * together else (otherwise, found)
+    clear = max(split, together) >= CLEAR_CONSENSUS * min(split, together)
+    if not (clear or for_matrix):
+        answer = replace(answer, assess=partial(_assess_both, answer, other.model, degrees(problem.outcome_limit)))
+    return (problem if answer.model is found.model else apart), answer
+
+
+def _assess_both(answer: Estimate, other: Array, limit_deg: float) -> Assessment:
+    """Assess an answer if the model of the other case may be right instead.
+
+    If their poses differ, that halves the confidence. Example: a camera moves backwards, or it moves forwards and zooms
+    out.
+    """
+    seen = answer.assess()
+    assert answer.model is not None and seen.degeneracy is not None
+    (R, t), (other_R, other_t) = split_pose(answer.model), split_pose(other)
+    turned = rotation_angle_deg(R @ other_R.T) > limit_deg
+    if not turned and angle_between_deg(t, other_t) <= limit_deg:
+        return seen
+    others = np.concatenate([seen.degeneracy.alternatives, other[None]])
+    seen = replace(seen, degeneracy=replace(seen.degeneracy, alternatives=others))
+    if turned and seen.rotation_confidence is not None:
+        seen = replace(seen, rotation_confidence=seen.rotation_confidence / 2)
+    return seen if seen.confidence is None else replace(seen, confidence=seen.confidence / 2)
 
 
 def _estimate_as(

@@ -14,13 +14,9 @@ from caransac.camera_priors import UNKNOWN_DISTORTION_DEVIATION
 from caransac.geometry import absolute_pose_error_deg, join_pose, pose_error_deg, rotation_from_vector
 from caransac.learned.side_information import side_information
 from caransac.learned.state_network import StateNetwork, load_network
-from caransac.robust.assess.confidence import (
-    CONFIDENCE_PARTS,
-    ConfidenceFit,
-    ignored_lens_shift,
-    withstands_lenses,
-)
+from caransac.robust.assess.confidence import CONFIDENCE_PARTS, ConfidenceFit
 from caransac.robust.assess.evidence import EVIDENCE, inlier_width, outcome_rates, run_evidence
+from caransac.robust.assess.limits import ignored_lens_shift, withstands_lenses
 from caransac.robust.assess.uncertainty import bent_by, information_of
 from caransac.robust.pipeline import adapt, assess, examine
 from caransac.robust.problems import Essential, FocalPose, Fundamental
