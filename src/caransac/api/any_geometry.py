@@ -210,8 +210,8 @@ def hardly_moved(estimates: Estimates, policy: GeometryPolicy) -> answers.Answer
     if found.degeneracy == "rotation" or found.rotation_confidence < policy.min_rotation_confidence:
         return None
     undetermined = (found.direction_deviation_deg or 0.0) > policy.max_direction_deviation_deg
-    little = found.parallax_px < policy.min_parallax * found.max_error_px and not policy.accepts(found)
-    if not (undetermined or little):
+    little = found.parallax_px < policy.min_parallax * found.max_error_px
+    if policy.accepts(found) or not (undetermined or little):
         return None
     return answers.rotation_of_pose(found, estimates.plane if policy.accepts(estimates.plane) else None)
 

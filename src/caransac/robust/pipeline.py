@@ -16,7 +16,7 @@ from caransac.learned.side_information import side_information
 from caransac.learned.state_network import MatchStates, StateNetwork, load_network
 from caransac.options import DEFAULT_WEIGHTS, MethodName, Options
 from caransac.results import Round, StopReason
-from caransac.robust.assess.camera_evidence import check_cameras
+from caransac.robust.assess.camera_evidence import check_cameras, with_unknown_cameras
 from caransac.robust.assess.confidence import assess_confidence
 from caransac.robust.assess.degeneracy import find_degeneracy
 from caransac.robust.assess.rivals import find_mirroring, find_rivals
@@ -92,7 +92,9 @@ def assess(problem: Problem, network: StateNetwork, found: Estimate, options: Op
     """Return the confidence of an estimate of CA-RANSAC, and the evidence behind it."""
     if found.model is None:
         return Assessment(confidence=0.0, rotation_confidence=0.0 if problem.traits.uncertainty else None)
-    return assess_confidence(network, problem, found, examine(problem, network, found, options), options)
+    seen = assess_confidence(network, problem, found, examine(problem, network, found, options), options)
+    # The confidence was fitted to deviations that noise alone predicts. The result states larger ones.
+    return with_unknown_cameras(problem, found, seen)
 
 
 def examine(problem: Problem, network: StateNetwork, found: Estimate, options: Options) -> Assessment:
@@ -218,7 +220,8 @@ def run_lm_lo(problem: Problem, info: MatchInfo, options: Options, draw: DrawSte
     def assess() -> Assessment:
         weights = (msac_scores > 0).astype(float)
         covariance = pose_covariance(problem, found, weights, scale.max_error(found.noise))
-        return Assessment(degeneracy=find_degeneracy(problem, found, options), covariance=covariance)
+        seen = Assessment(degeneracy=find_degeneracy(problem, found, options), covariance=covariance)
+        return with_unknown_cameras(problem, found, seen)
 
     return replace(found, assess=assess)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from caransac import Options, estimate, estimate_relative_pose
+from caransac.geometry import angle_between_deg, rotation_angle_deg
 from caransac.robust.assess.camera_evidence import check_cameras
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Essential, Fundamental
@@ -57,3 +58,22 @@ def test_a_focal_length_that_the_matches_contradict_is_named(factor):
             assert (better > 1) == (factor < 1)
             assert text in estimate(pair.points1, pair.points2, wrong, wrong).reason
     assert warned >= 3
+
+
+def test_deviations_of_a_pose_include_an_unknown_camera():
+    """Usually, they exceed the change of the pose if the focal length changes by its stated deviation."""
+    ratios = []
+    for seed in range(8):
+        pair = make_hard_pair("depth", np.random.default_rng(seed), 0.0)
+        size = pair.camera.width, pair.camera.height
+        found = estimate_relative_pose(pair.points1, pair.points2, image_size1=size, image_size2=size, same_camera=True)
+        factor = np.exp(found.camera1.focal_deviation)
+        first, second = (
+            estimate_relative_pose(pair.points1, pair.points2, camera, camera)
+            for camera in (found.camera1.exact, found.camera1.adjusted(factor, (0, 0), 0.0))
+        )
+        ratios.append(rotation_angle_deg(second.R @ first.R.T) / found.rotation_deviation_deg)
+        ratios.append(angle_between_deg(second.t, first.t) / found.direction_deviation_deg)
+        np.testing.assert_allclose(found.covariance, found.covariance.T, atol=1e-12)
+        assert np.linalg.eigvalsh(found.covariance).min() > -1e-9
+    assert np.median(ratios) < 1.0, ratios

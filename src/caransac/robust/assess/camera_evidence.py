@@ -6,6 +6,7 @@ is therefore refined with free focal lengths, and as a fundamental matrix withou
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, log, sqrt
 
 import numpy as np
@@ -24,9 +25,9 @@ from caransac.kernels import (
     where,
 )
 from caransac.robust.assess.uncertainty import information_of
-from caransac.robust.problems import AbsoluteFocal, Problem, with_intrinsics
+from caransac.robust.problems import AbsoluteFocal, FocalPose, Problem, with_intrinsics
 from caransac.robust.problems.base import log_scales_of
-from caransac.robust.records import CameraEvidence, Estimate
+from caransac.robust.records import Assessment, CameraEvidence, Estimate
 from caransac.tuning import CAMERAS, ERRORS, Tuning
 
 
@@ -48,6 +49,25 @@ def check_cameras(problem: Problem, found: Estimate, tuning: Tuning) -> CameraEv
     gain = log(min(max(float(freed.sum()) / max(held, 1e-6), 1.0), CAMERAS.largest_gain))
     unusual = max(abs(log(problem.extent / CAMERAS.usual_extent)) - log(CAMERAS.usual_factor), 0.0)
     return CameraEvidence(gain, shift, deviation, unusual)
+
+
+def with_unknown_cameras(problem: Problem, found: Estimate, seen: Assessment) -> Assessment:
+    """Add the effect of cameras whose focal lengths are unknown to the covariance of a pose.
+
+    Errors of an estimated camera are larger than noise predicts. The pose follows them to fit the matches.
+    """
+    covariance = seen.covariance
+    if covariance is None or not isinstance(problem, FocalPose) or not any(each.unknown for each in problem.priors):
+        return seen
+    assert found.model is not None and found.msac_scores is not None
+    pose, cameras = slice(0, RELATIVE.pose), RELATIVE.intrinsics
+    weights, noise = (found.msac_scores > 0).astype(float), ERRORS.stated_cameras**0.5 * found.noise
+    information = information_of(problem.with_tails(), found.model, weights, noise)
+    of_cameras = symmetric_inverse(information)[cameras, cameras]
+    follows = np.zeros((len(covariance), len(of_cameras)))
+    follows[pose] = -symmetric_inverse(information[pose, pose]) @ information[pose, cameras]
+    follows[cameras] = np.eye(len(of_cameras))
+    return replace(seen, covariance=covariance + follows @ of_cameras @ follows.T)
 
 
 def position_deviation(problem: AbsoluteFocal, found: Estimate) -> float:

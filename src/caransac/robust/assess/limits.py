@@ -17,11 +17,6 @@ from caransac.robust.problems import Absolute, AbsoluteFocal, FocalPose, Problem
 from caransac.robust.problems.base import log_scales_of
 from caransac.robust.records import Assessment, Estimate
 
-FEW = 2  # number of inliers beyond a minimal sample that often agree by chance
-# An estimated focal length is unusual if it differs from its prior by more deviations than this. Three in four of the
-# poses with such focal lengths and a confidence above 0.9 are right, so this is the most that they may have.
-UNUSUAL_FOCAL, UNUSUAL_CONFIDENCE = 1.5, 0.75
-
 
 def limit_confidence(
     sure: float, problem: Problem, found: Estimate, seen: Assessment, evidence: RunEvidence, options: Options
@@ -34,14 +29,15 @@ def limit_confidence(
     if isinstance(problem, Absolute):
         sure = min(sure, _most_for_one_view(problem, found, seen))
     if isinstance(problem, FocalPose) and _is_unusual(problem, found):
-        sure = min(sure, UNUSUAL_CONFIDENCE)
+        sure = min(sure, 0.75)  # three in four of such poses with a confidence above 0.9 are right
     return sure / 2 if sure >= 0.5 and _is_doubtful(problem, found, options) else sure
 
 
 def _is_doubtful(problem: Problem, found: Estimate, options: Options) -> bool:
     """Return True if another answer may be right instead."""
     assert found.msac_scores is not None
-    few = np.count_nonzero(found.msac_scores > 0) <= problem.sample_size + FEW
+    by_chance = 2  # number of inliers beyond a minimal sample that often agree by chance
+    few = np.count_nonzero(found.msac_scores > 0) <= problem.sample_size + by_chance
     if few or shows_depth(problem, found, options.tuning):
         return True
     may_fit_copies = not problem.traits.exact_cameras  # exact cameras fit a plane and its copy only by chance
@@ -51,8 +47,9 @@ def _is_doubtful(problem: Problem, found: Estimate, options: Options) -> bool:
 def _is_unusual(problem: FocalPose, found: Estimate) -> bool:
     """Return True if the prior makes the estimated focal length of a camera improbable."""
     assert found.model is not None
+    unusual = 1.5  # deviations
     changes = zip(log_scales_of(found.model), problem.priors, strict=True)
-    return any(abs(change) > UNUSUAL_FOCAL * prior.focal > 0 for change, prior in changes)
+    return any(abs(change) > unusual * prior.focal > 0 for change, prior in changes)
 
 
 def _most_for_one_view(problem: Absolute, found: Estimate, seen: Assessment) -> float:
