@@ -67,7 +67,7 @@ def estimate_focal_pose(
     )
     answer, other = (found, otherwise) if split <= CAMERAS.more_consensus * together else (otherwise, found)
     clear = max(split, together) >= CLEAR_CONSENSUS * min(split, together)
-    if not (clear or for_matrix):
+    if not (clear or for_matrix) and other.model is not None:
         answer = replace(answer, assess=partial(_assess_both, answer, other.model, degrees(problem.outcome_limit)))
     return (problem if answer.model is found.model else apart), answer
 
