@@ -32,7 +32,9 @@ def assess_confidence(
     if all(fit is None for fit in fits):
         return seen
     evidence = run_evidence(network, problem, found, seen, options)
-    sure, rotation = (None if fit is None else fit.probability(evidence.numbers) for fit in fits)
+    # Patches that agree are evidence, which the fits do not know.
+    more = 0.0 if problem.precision is None else options.tuning.patches.log_odds
+    sure, rotation = (None if fit is None else fit.probability(evidence.numbers, more) for fit in fits)
     if sure is not None:
         sure = limit_confidence(sure, problem, found, seen, evidence, options)
     if sure is not None and rotation is not None:
@@ -69,10 +71,13 @@ class ConfidenceFit:
         linear = weight[: len(used)].astype(float)
         return cls(used, mean[used].astype(float), scale[used].astype(float), linear, quadratic, float(bias))
 
-    def probability(self, evidence: Array) -> float | None:
-        """Return the probability of being right, given evidence (D,); None if a number of the fit was not measured."""
+    def probability(self, evidence: Array, more: float = 0.0) -> float | None:
+        """Return the probability of being right, given evidence (D,); None if a number of the fit was not measured.
+
+        `more` are log-odds of further evidence.
+        """
         standard = standardised(evidence[self.used], self.mean, self.scale)
-        log_odds = float((self.linear + self.quadratic @ standard) @ standard) + self.bias
+        log_odds = float((self.linear + self.quadratic @ standard) @ standard) + self.bias + more
         return None if math.isnan(log_odds) else 1 / (1 + math.exp(-min(max(log_odds, -30.0), 30.0)))
 
 
