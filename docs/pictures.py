@@ -1,8 +1,8 @@
-"""The pictures of the viewer in the guides: a report on two rendered photographs, taken in Chromium.
+"""The pictures of the guides: a refined match, and a report on two rendered photographs, taken in Chromium.
 
     python docs/pictures.py
 
-writes docs/viewer-*.jpg anew. Needs OpenCV, Playwright and Chromium (`make browser`). Look at what it wrote.
+writes docs/patches.jpg and docs/viewer-*.jpg anew. Needs OpenCV, Playwright and Chromium (`make browser`). Look at what it wrote.
 """
 
 from __future__ import annotations
@@ -99,8 +99,49 @@ def take(browser: Browser, report: Path, match: np.ndarray) -> None:
     save(zoomed.locator(".card", has=zoomed.locator("#facts")), "result", 480)
 
 
+def draw_patches() -> None:
+    """Draw a refined match: the patch in image 1, and in image 2 around the keypoint and around the refined point."""
+    pair = render_pair(2, width=800, height=600, angle_deg=14, scene="courtyard")
+    orb = cv2.ORB_create(2000)
+    greys = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (pair.image1, pair.image2)]
+    (keys1, one), (keys2, two) = (orb.detectAndCompute(grey, None) for grey in greys)
+    found = cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True).match(one, two)
+    points1, points2 = (
+        np.array([keys[index].pt for keys, index in chosen])
+        for chosen in ([(keys1, each.queryIdx) for each in found], [(keys2, each.trainIdx) for each in found])
+    )
+    result = caransac.estimate_relative_pose(points1, points2, pair.camera, pair.camera, images=greys)
+    refinement = result.refinement
+    assert refinement is not None and refinement.is_used
+    moved = np.linalg.norm(refinement.points2 - refinement.given2, axis=1)
+    clear = refinement.refined & (np.abs(moved - 1.5) < 0.2)
+    index = int(np.argmax(np.where(clear, refinement.correlations, 0)))
+    sides = [
+        _patch(pair.image1, points1[index], "image 1"),
+        _patch(pair.image2, refinement.given2[index], "image 2, keypoint"),
+        _patch(pair.image2, refinement.points2[index], f"image 2, moved by {moved[index]:.1f} px"),
+    ]
+    gap = np.full((sides[0].shape[0], 12, 3), 255, np.uint8)
+    cv2.imwrite(str(DOCS / "patches.jpg"), np.hstack([sides[0], gap, sides[1], gap, sides[2]])[:, :, ::-1])
+
+
+def _patch(image: np.ndarray, point: np.ndarray, label: str) -> np.ndarray:
+    """Return the pixels around a point, enlarged, with a cross at the point and a label."""
+    pixels, scale = 15, 22
+    around = cv2.getRectSubPix(image, (pixels, pixels), tuple(point.tolist()))
+    large = cv2.resize(around, None, fx=scale, fy=scale, interpolation=cv2.INTER_NEAREST)
+    middle = large.shape[0] // 2
+    for start, end in (((middle, 40), (middle, -40)), ((40, middle), (-40, middle))):
+        size = large.shape[0]
+        cv2.line(large, tuple(v % size for v in start), tuple(v % size for v in end), (255, 210, 0), 2)
+    title = np.full((34, large.shape[1], 3), 255, np.uint8)
+    cv2.putText(title, label, (2, 24), cv2.FONT_HERSHEY_SIMPLEX, 0.62, (30, 30, 30), 1, cv2.LINE_AA)
+    return np.vstack([title, large])
+
+
 def main() -> None:
     """Make the report and take the pictures."""
+    draw_patches()
     found = os.environ.get("CARANSAC_BROWSER") or next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         report = Path(folder) / "report.html"

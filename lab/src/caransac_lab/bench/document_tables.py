@@ -98,17 +98,60 @@ MOST_NAMED = 3  # maximum number of peers named in a cell
 BEST_THRESHOLD = ("PoseLib PROSAC", "OpenCV USAC_DEFAULT")
 
 Figures = tuple[float, float, float]
+FIGURES = ("AUC5", "AUC1", "ms")
 
 
 def first_screen(results: Results) -> str:
-    """AUC@5 of poses by match set: our default, and the best row of the two best known libraries."""
-    libraries = {DEFAULT: "caransac", "PoseLib": "PoseLib", "OpenCV": "OpenCV"}
-    lines = []
-    for label, _, rows in match_sets(results, "E"):
-        if label in (*SCORED.values(), "RootSIFT, no scores"):
-            aucs = ([row[0] for name, row in rows.items() if name.startswith(each)] for each in libraries)
-            lines.append([label, *(f"{max(each):.1f}" if each else "" for each in aucs)])
-    return table(["AUC@5°", *libraries.values()], lines)
+    """Poses from matches alone, with photographs, and by the two best known libraries, without times."""
+    tables = results["photographs"]["tables"]
+    columns = ("matches alone", "with photographs", *list(PHOTOGRAPHS)[2:])
+    cells = (
+        [SCORED[name], *(figure_cell(found["rows"][row]["AUC5"], found["rows"][row]["AUC1"], None) for row in columns)]
+        for name, found in tables.items()
+    )
+    return table(["AUC@5° / AUC@1°", *columns], cells)
+
+
+PHOTOGRAPHS = {
+    "matches alone": "caransac, matches alone",
+    "with photographs": "caransac, with photographs",
+    "PoseLib": "PoseLib",
+    "OpenCV USAC_MAGSAC": "OpenCV USAC_MAGSAC",
+}
+
+
+def photographs(results: Results) -> str:
+    """Poses from matches alone and with the photographs, next to the peers, by match set."""
+    tables = results["photographs"]["tables"]
+    cells = (
+        [SCORED[name], *(figure_cell(*(found["rows"][row][key] for key in FIGURES)) for row in PHOTOGRAPHS)]
+        for name, found in tables.items()
+    )
+    return table(["AUC@5° / AUC@1°, ms", *PHOTOGRAPHS.values()], cells)
+
+
+def photographs_fundamental(results: Results) -> str:
+    """Fundamental matrices from matches alone and with the photographs, by match set."""
+    rows = {"F, matches alone": "matches alone", "F, with photographs": "with photographs"}
+    cells = (
+        [SCORED[name], *(figure_cell(*(found["rows"][row][key] for key in FIGURES)) for row in rows)]
+        for name, found in results["photographs"]["tables"].items()
+    )
+    return table(["AUC@5° / AUC@1°, ms", *rows.values()], cells)
+
+
+def photographs_ablation(results: Results) -> str:
+    """The refinement of matches with one number changed, by match set."""
+    tables = results["photographs"]["tables"]
+    names = next(iter(tables.values()))["variants"]
+    cells = (
+        [
+            name,
+            *(figure_cell(*(found["variants"][name][key] for key in FIGURES[:2]), None) for found in tables.values()),
+        ]
+        for name in names
+    )
+    return table(["AUC@5° / AUC@1°", *(SCORED[name] for name in tables)], cells)
 
 
 def match_sets(results: Results, problem: str) -> Iterator[tuple[str, int, dict[str, Figures]]]:

@@ -163,6 +163,9 @@ STEPS = (
         minutes=3.5,
         timed=True,
     ),
+    Step(
+        "photographs", data={"": SCORED, "--photographs": ("images/val",)}, needs="--photographs", minutes=6, timed=True
+    ),
     Step("reconstruction", data={"--photographs": SPARSE}, minutes=8, timed=True),
     Step("real_databases", data={"": MAPPED}, needs="", minutes=3, timed=True),
     Step("verification", words=("--pairs", "3000", "--colmap-pairs", "200"), full=(), minutes=1.5, whole=True),
