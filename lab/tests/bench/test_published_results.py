@@ -77,7 +77,6 @@ def test_match_sets_with_and_without_scores_are_compared():
     ]
     unscored = [row("xfeat/val=none", "CA-RANSAC, early stop", 50.0), row("xfeat/val=none", "COLMAP", 51.0)]
     results = {"peers": {"rows": [*scored, row("rootsift/val", "COLMAP", 99.0, "F")]}, "unscored": {"rows": unscored}}
-    assert document_tables.first_screen(results).splitlines()[2:] == ["| RootSIFT | 80.0 | 71.0 | 72.0 |"]
     first, second = document_tables.matchers_poses(results).splitlines()[2:]
     assert first.startswith(
         "| RootSIFT, 7 pairs | 80.0 / 40.0, 20.0 | **81.0** / **40.5**, **19.0** |  |  | 70.0 / 35.0,"
@@ -88,6 +87,16 @@ def test_match_sets_with_and_without_scores_are_compared():
     first, second = document_tables.losses(results).splitlines()[2:]
     assert first == "| pose, RootSIFT | none | none | none |"
     assert second == "| pose, XFeat, no scores | COLMAP +1.0 | COLMAP +0.5 | none |"
+
+
+def test_the_first_table_compares_photographs_with_matches_and_peers():
+    rows = {
+        name: {"AUC5": auc5, "AUC1": auc5 / 2, "ms": 1.0}
+        for name, auc5 in (("matches alone", 80.0), ("with photographs", 90.0), ("PoseLib", 85.0))
+    } | {"OpenCV USAC_MAGSAC": {"AUC5": 70.0, "AUC1": 10.0, "ms": 2.0}}
+    results = {"photographs": {"tables": {"xfeat/val=confidence": {"pairs": 7, "rows": rows}}}}
+    line = "| XFeat | 80.0 / 40.0 | 90.0 / 45.0 | 85.0 / 42.5 | 70.0 / 10.0 |"
+    assert document_tables.first_screen(results).splitlines()[2:] == [line]
 
 
 @pytest.mark.parametrize(
