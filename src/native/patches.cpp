@@ -11,7 +11,6 @@
 namespace caransac {
 namespace {
 
-constexpr int kMaxLevel = 3;          // largest pyramid level: a scale of eight
 constexpr int kMaxWindow = 48;        // largest radius of a window
 constexpr double kMapDeviation = 20;  // length in pixels of differences that outweigh the prior of a map
 constexpr double kNearMap = 3;        // scale in pixels of the Cauchy weights of neighbours
@@ -152,7 +151,7 @@ PatchShape patch_shape(int radius) {
 }
 
 void refine_matches(const Photograph& image1, const Photograph& image2, const PointPair* matches, const double* maps,
-                    int n, int radius, const PatchOptions& options, RefinedMatch* out) {
+                    int n, int level, int radius, const PatchOptions& options, RefinedMatch* out) {
     const PatchShape shape = patch_shape(radius);
     WindowBuffer buffer1, buffer2;
     for (int i = 0; i < n; ++i) {
@@ -162,7 +161,8 @@ void refine_matches(const Photograph& image1, const Photograph& image2, const Po
         const double scale = std::sqrt(std::abs(map[0] * map[3] - map[1] * map[2]));
         if (!(scale > 1.0 / (1 << (kMaxLevel + 1)) && scale < 1 << (kMaxLevel + 1))) continue;
         const int change = static_cast<int>(std::lround(std::log2(scale)));
-        const int levels[2] = {std::clamp(-change, 0, kMaxLevel), std::clamp(change, 0, kMaxLevel)};
+        const int levels[2] = {std::min(level + std::max(-change, 0), kMaxLevel),
+                               std::min(level + std::max(change, 0), kMaxLevel)};
         const double unit1 = 1 << levels[0], unit2 = 1 << levels[1];
         const double x1 = (matches[i].x1 + 0.5) / unit1 - 0.5, y1 = (matches[i].y1 + 0.5) / unit1 - 0.5;
         const double x2 = (matches[i].x2 + 0.5) / unit2 - 0.5, y2 = (matches[i].y2 + 0.5) / unit2 - 0.5;

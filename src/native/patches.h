@@ -6,6 +6,8 @@
 
 namespace caransac {
 
+constexpr int kMaxLevel = 3;  // largest pyramid level: a scale of eight
+
 struct PointPair {
     double x1, y1, x2, y2;
 };
@@ -26,9 +28,10 @@ struct RefinedMatch {
 // The square of (2 radius + 1)^2 pixels.
 PatchShape patch_shape(int radius);
 
-// Moves the second point of each match to where its patch is most similar. Where the map changes the scale, the larger
-// patch is read from a pyramid level with the resolution of the smaller one.
+// Moves the second point of each match to where its patch is most similar. Patches are read from a pyramid level; the
+// lengths in `options` are in its pixels. Where the map changes the scale, the larger patch is read from a higher level
+// with the resolution of the smaller one.
 void refine_matches(const Photograph& image1, const Photograph& image2, const PointPair* matches, const double* maps,
-                    int n, int radius, const PatchOptions& options, RefinedMatch* out);
+                    int n, int level, int radius, const PatchOptions& options, RefinedMatch* out);
 
 }  // namespace caransac

@@ -67,7 +67,18 @@ def calls():
         "positive_depths": lambda: kernels.positive_depths(poses[:3000], points),
         "local_maps": lambda: kernels.local_maps(many1, many2, 12),
         "align_patches": lambda: kernels.align_patches(
-            photograph, photograph, places, places, np.tile(np.eye(2), (len(places), 1, 1)), 7, 8, 1.0, 3.0, 0.03, 0.3
+            photograph,
+            photograph,
+            places,
+            places,
+            np.tile(np.eye(2), (len(places), 1, 1)),
+            0,
+            7,
+            8,
+            1.0,
+            3.0,
+            0.03,
+            0.3,
         ),
     }
     ones = np.ones(len(many))

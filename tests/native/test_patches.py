@@ -34,7 +34,7 @@ def as_uint8(grey):
 
 
 def align(image1, image2, points1, points2, maps, **changes):
-    options = {**vars(OPTIONS), **changes}
+    options = {**vars(OPTIONS), "level": 0, **changes}
     return kernels.align_patches(image1, image2, points1, points2, np.ascontiguousarray(maps, float), **options)
 
 
@@ -113,6 +113,22 @@ def test_a_change_of_scale_is_read_from_a_pyramid(rng, scale):
     assert compared.mean() > 0.9
     # The error is that of the coarser image, in which a pixel of image 2 is `scale` pixels wide if it is enlarged.
     assert np.median(errors_of(moved, truth)[compared]) < 0.06 * max(scale, 1.0)
+
+
+def test_a_pyramid_level_is_a_reduced_photograph(rng):
+    map_, offset = MAPS["sheared"]
+    images, points1, truth = scene(rng, map_, offset, count=80)
+    points2, maps = truth + rng.normal(size=truth.shape), np.tile(map_, (80, 1, 1))
+    enlarged = [np.repeat(np.repeat(image, 4, axis=0), 4, axis=1) for image in images]
+    expected = align(*images, points1, points2, maps)
+    found = align(*enlarged, 4 * points1 + 1.5, 4 * points2 + 1.5, maps, level=2)
+    for one, other, scale in zip(expected, found, (4, 1, 1 / 16, 1, 1), strict=True):
+        np.testing.assert_allclose(other, scale * one + (1.5 if scale == 4 else 0), atol=1e-6)
+    twice = align(images[0], enlarged[1], points1, 4 * points2 + 1.5, 4 * np.array(map_)[None].repeat(80, axis=0))
+    assert np.median(errors_of(twice[0], 4 * truth + 1.5)[twice[-1]]) < 0.2
+    for level in (-1, 4):
+        with pytest.raises(ValueError, match="level"):
+            align(*images, points1, points2, maps, level=level)
 
 
 def test_every_kind_of_image_gives_the_same_points(rng):

@@ -14,8 +14,8 @@ using namespace nb::literals;
 // Images have any shape and kind of number.
 constexpr const char* kAlignPatches =
     "def align_patches(image1: NDArray[typing.Any], image2: NDArray[typing.Any], points1: NDArray[numpy.float64], "
-    "points2: NDArray[numpy.float64], maps: NDArray[numpy.float64], radius: int, max_steps: int, max_step: float, "
-    "max_shift: float, min_step: float, affine_deviation: float) -> tuple[NDArray[numpy.float64], "
+    "points2: NDArray[numpy.float64], maps: NDArray[numpy.float64], level: int, radius: int, max_steps: int, "
+    "max_step: float, max_shift: float, min_step: float, affine_deviation: float) -> tuple[NDArray[numpy.float64], "
     "NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.bool_]]";
 
 using Pixels = nb::ndarray<nb::ro, nb::device::cpu>;
@@ -71,12 +71,13 @@ Out<double> maps_of(const Points& points1, const Points& points2, int neighbours
 using Refined = std::tuple<Out<double>, Out<double>, Out<double>, Out<double>, Out<bool>>;
 
 Refined refine(const Pixels& image1, const Pixels& image2, const Points& points1, const Points& points2,
-               const In<double, Any, Dim<2>, Dim<2>>& maps, int radius, int max_steps, double max_step,
+               const In<double, Any, Dim<2>, Dim<2>>& maps, int level, int radius, int max_steps, double max_step,
                double max_shift, double min_step, double affine_deviation) {
     const Photograph first = photograph_of(image1), second = photograph_of(image2);
     const std::vector<PointPair> pairs = pairs_of(points1, points2);
     const size_t n = pairs.size();
     require(maps.shape(0) == n, "maps must have one entry for every match");
+    require(level >= 0 && level <= kMaxLevel, "level must be from 0 to 3");
     require(radius >= 1 && radius <= kMaxPatchRadius, "radius must be from 1 to 10");
     const PatchOptions options{max_steps, max_step, max_shift, min_step, affine_deviation};
     Buffer<double> points(2 * n), correlations(2 * n), information(4 * n), refined_maps(4 * n);
@@ -84,7 +85,8 @@ Refined refine(const Pixels& image1, const Pixels& image2, const Points& points1
     {
         LockRelease release;
         std::vector<RefinedMatch> refined(n);
-        refine_matches(first, second, pairs.data(), maps.data(), static_cast<int>(n), radius, options, refined.data());
+        refine_matches(first, second, pairs.data(), maps.data(), static_cast<int>(n), level, radius, options,
+                       refined.data());
         for (size_t i = 0; i < n; ++i) {
             const RefinedMatch& match = refined[i];
             points.data()[2 * i] = match.x2;
@@ -107,11 +109,13 @@ Refined refine(const Pixels& image1, const Pixels& image2, const Points& points1
 void bind_photographs(nb::module_& m) {
     m.def("local_maps", &maps_of, "points1"_a, "points2"_a, "neighbours"_a,
           "Return the local affine maps (n, 2, 2) from image 1 to image 2 at each match, from its nearest neighbours.");
-    m.def("align_patches", &refine, "image1"_a, "image2"_a, "points1"_a, "points2"_a, "maps"_a, "radius"_a,
-          "max_steps"_a, "max_step"_a, "max_shift"_a, "min_step"_a, "affine_deviation"_a, nb::sig(kAlignPatches),
-          "Align the patches around the points (n, 2) of two photographs, given local affine maps (n, 2, 2).\n\n"
-          "Return the moved points (n, 2) of image 2, the correlations (n, 2) before and after, the information\n"
-          "(n, 2, 2) about each point, the maps (n, 2, 2), and a mask (n,) of the patches that could be compared.");
+    m.def(
+        "align_patches", &refine, "image1"_a, "image2"_a, "points1"_a, "points2"_a, "maps"_a, "level"_a, "radius"_a,
+        "max_steps"_a, "max_step"_a, "max_shift"_a, "min_step"_a, "affine_deviation"_a, nb::sig(kAlignPatches),
+        "Align the patches around the points (n, 2) of two photographs, given local affine maps (n, 2, 2).\n"
+        "A pixel of pyramid level l is the mean of 2^l x 2^l pixels. Radius and lengths are in pixels of the level.\n\n"
+        "Return the moved points (n, 2) of image 2, the correlations (n, 2) before and after, the information\n"
+        "(n, 2, 2) about each point, the maps (n, 2, 2), and a mask (n,) of the patches that could be compared.");
 }
 
 }  // namespace caransac

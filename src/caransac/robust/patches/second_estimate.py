@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -22,6 +23,8 @@ from caransac.tuning import PatchTuning
 AnyProblem = TypeVar("AnyProblem", bound=Problem)
 # (pixels1, pixels2, info, options) -> problem and estimate
 EstimateStep = Callable[[Array, Array, MatchInfo, Options], tuple[AnyProblem, Estimate]]
+# (indices (k,) of inliers, standard deviation of the points in pixels) -> refined matches
+RefineStep = Callable[[NDArray[np.intp], float], RefinedMatches]
 
 
 def estimate_with_photographs(
@@ -32,15 +35,29 @@ def estimate_with_photographs(
     options: Options,
     estimate: EstimateStep[AnyProblem],
 ) -> tuple[AnyProblem, Estimate, Refinement | None]:
-    """Estimate from the given matches, and again from its inliers that were refined in the photographs.
+    """Estimate from matches of two images, refined in the photographs; see `estimate_and_refine`."""
+    refine: RefineStep | None = None
+    if images is not None:
+        refine = partial(refine_in_photographs, images, pixels1, pixels2, options.tuning.patches)
+    return estimate_and_refine(refine, pixels2, info, options, partial(estimate, pixels1))
+
+
+def estimate_and_refine(
+    refine: RefineStep | None,
+    pixels2: Array,
+    info: MatchInfo,
+    options: Options,
+    estimate: Callable[[Array, MatchInfo, Options], tuple[AnyProblem, Estimate]],
+) -> tuple[AnyProblem, Estimate, Refinement | None]:
+    """Estimate from the given matches, and again from its inliers that `refine` aligned in photographs.
 
     The first answer may be in the wrong valley, and precise matches lead out of it. It stays if the second answer
     explains much fewer matches. If the second answer has many inliers that the first one did not have, they are refined
     too, for a third estimate. Without photographs, there is only the first.
     """
     started, tuning = time.perf_counter(), options.tuning.patches
-    problem, found = estimate(pixels1, pixels2, info, options)
-    if images is None or found.model is None:
+    problem, found = estimate(pixels2, info, options)
+    if refine is None or found.model is None:
         return problem, found, None
     again = MatchInfo(features=info.features)  # the scores have done their work
     noise_px, drawn, refinement = found.final_noise / problem.pixel, found.num_hypotheses, None
@@ -54,12 +71,12 @@ def estimate_with_photographs(
         ):
             break
         chosen = choose_inliers(np.flatnonzero(inliers), options)
-        matches = refine_in_photographs(images, pixels1, pixels2, tuning, chosen)
+        matches = refine(chosen, noise_px / problem.median_error)
         # 2. estimate from the refined matches alone
         moved, second = problem, found.without_model()
         if matches.num_refined >= tuning.min_refined * problem.sample_size:
             used = replace(again, precision=precision_of(matches, tuning))
-            moved, second = estimate(pixels1, matches.points2, used, options.left_since(started))
+            moved, second = estimate(matches.points2, used, options.left_since(started))
             drawn += second.num_hypotheses
         # 3. accept the answer?
         accepted = second.model is not None and tuning.least_consensus <= consensus_ratio(moved, second, problem, found)
