@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from photographs import photograph
 
 import caransac
 from caransac import result_format
@@ -33,6 +34,7 @@ def estimates(pair):
     """Return results of all classes, successful and failed, with and without a trace."""
     points, cameras = (pair.points1, pair.points2), (pair.camera1, pair.camera2)
     sizes = {"image_size1": (1024, 768), "image_size2": (1024, 768)}
+    with_photographs = {**(taken := photograph(np.random.default_rng(3))).pose, "images": taken.images}
     wall = random_plane(np.random.default_rng(4), num_points=300, inlier_ratio=0.7)
     return {
         "pose": caransac.estimate_relative_pose(*points, *cameras, options=TRACED),
@@ -41,6 +43,7 @@ def estimates(pair):
         "homography": caransac.estimate_homography(*points),
         "any": caransac.estimate(*points, *cameras, options=TRACED),
         "wall": caransac.estimate(wall.points1, wall.points2, pair.camera1.K, pair.camera2.K),
+        "refined": caransac.estimate(**with_photographs),
         "classical": caransac.estimate_relative_pose(*points, *cameras, options=caransac.Options(method="lm-lo")),
         "none": caransac.estimate(np.zeros((3, 2)), np.zeros((3, 2)), *cameras),
         "empty": caransac.estimate_fundamental(np.empty((0, 2)), np.empty((0, 2))),
@@ -104,6 +107,7 @@ def test_a_dict_is_short_unless_it_is_full(results):
         assert short == {name: full[name] for name in short}
         named = {field.name for field in dataclasses.fields(result)}
         derived = {"rotation_deg", "parallax_px", "rotation_deviation_deg", "direction_deviation_deg"}
+        derived |= {"num_refined", "noise_before_px"}
         assert set(full) == named | derived | {"type", "schema", "num_matches"}
     found = results["any"]
     values = found.to_dict()
@@ -114,6 +118,17 @@ def test_a_dict_is_short_unless_it_is_full(results):
     assert values["probabilities"] == found.probabilities.tolist()
     assert values["num_matches"] == 400
     assert "points1" not in found.to_dict(full=True)["epipolar"], "shared parts are written once"
+
+
+def test_a_result_tells_what_the_photographs_changed(results):
+    refined, values = results["refined"], results["refined"].to_dict()
+    assert refined.num_refined == values["num_refined"] == refined.refinement.num_refined > 200
+    assert refined.noise_px < 0.3 * refined.noise_before_px == 0.3 * values["noise_before_px"]
+    unused = dataclasses.replace(refined, refinement=dataclasses.replace(refined.refinement, is_used=False))
+    assert (unused.num_refined, unused.noise_before_px) == (0, None)
+    for name in ("pose", "homography", "none"):
+        assert results[name].num_refined is None
+        assert results[name].to_dict()["num_refined"] is results[name].to_dict()["noise_before_px"] is None
 
 
 def test_future_fields_need_no_code():

@@ -191,10 +191,29 @@ class PixelResult(Result):
             applies if the keypoints are very precise.
         noise_px: estimated median distance in pixels of right matches to the true model; None without success, and from
             the classical methods.
+        refinement: matches that were refined in photographs; None without photographs, or without a model.
     """
 
     max_error_px: float
     noise_px: float | None
+    refinement: Refinement | None = field(default=None, metadata=FULL)
+
+    @property
+    def num_refined(self) -> int | None:
+        """Number of refined matches that the answer was estimated from; None without photographs.
+
+        It is 0 if the answer was estimated from the given matches; see `Refinement.is_used`.
+        """
+        if self.refinement is None:
+            return None
+        return self.refinement.num_refined if self.refinement.is_used else 0
+
+    @property
+    def noise_before_px(self) -> float | None:
+        """`noise_px` before the matches were refined; None if the answer was estimated from the given matches."""
+        if not self.num_refined or self.refinement is None or self.noise_px is None:
+            return None
+        return self.refinement.noise_before_px
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -205,15 +224,15 @@ class TwoViewResult(PixelResult):
         points1: (N, 2) copy of the given pixels in image 1.
         points2: (N, 2) copy of the given pixels in image 2. If the answer was estimated from matches refined in the
             photographs, these have their refined points.
-        refinement: matches that were refined in the photographs; None without photographs, or without a model.
     """
 
     points1: Array = field(metadata=FULL)
     points2: Array = field(metadata=FULL)
-    refinement: Refinement | None = field(default=None, metadata=FULL)
 
     _derived: ClassVar[tuple[str, ...]] = (
         "num_matches",
+        "num_refined",
+        "noise_before_px",
         "rotation_deg",
         "parallax_px",
         "rotation_deviation_deg",
@@ -297,7 +316,8 @@ class AbsolutePoseResult(PixelResult):
             (7, 7) or (8, 8). None without success.
         rivals: poses supported by many outliers of the answer, the strongest first: a copy of the scene, or an object
             that moved.
-        points2d: (N, 2) copy of the given pixels.
+        points2d: (N, 2) copy of the given pixels. If the answer was estimated from points refined in photographs of the
+            scene, these are the refined points.
         points3d: (N, 3) copy of the given 3D points.
     """
 
@@ -310,7 +330,7 @@ class AbsolutePoseResult(PixelResult):
     points3d: Array = field(metadata=FULL)
 
     _assessed: ClassVar[tuple[str, ...]] = ("confidence", "warnings", "camera", "covariance", "rivals")
-    _derived: ClassVar[tuple[str, ...]] = ("num_matches", "centre")
+    _derived: ClassVar[tuple[str, ...]] = ("num_matches", "num_refined", "noise_before_px", "centre")
     _points: ClassVar[tuple[str, ...]] = ("points2d", "points3d")
 
     @property

@@ -72,6 +72,8 @@ def test_two_images_become_a_pose(files, pair, capsys, features):
         }
     )
     assert len(answer["inliers"]) == answer["num_inliers"] > 200
+    assert answer["num_refined"] > 0.5 * answer["num_inliers"]
+    assert answer["noise_px"] < answer["noise_before_px"]
     assert len(answer["probabilities"]) == answer["num_matches"]
     command = answer["command"]
     assert set(command["seconds"]) == {"read", "match", "estimate"}
@@ -86,6 +88,8 @@ def test_people_get_a_pose_to_read(files, pair, capsys):
     assert pose_error_deg(rows[:, :3], rows[:, 3], pair.R, pair.t) < 0.2
     for word in ("rotation", "translation", "inliers", "confidence", "time"):
         assert word in out
+    before, after = re.search(r"refined  +\d+ matches in the images; noise (.*) px before, (.*) px after", out).groups()
+    assert float(after) < float(before) < 1
     assert "camera 2      focal length 576.0 px, taken as exact, from --focal" in out
 
 
@@ -117,12 +121,17 @@ def test_exif_gives_the_focal_length(tmp_path, pair, capsys):
 def test_saved_matches_give_the_same_answer(tmp_path, files, pair, capsys):
     path = tmp_path / "m.npz"
     arguments = [*files, "--camera", camera_text(pair.camera), *FEW]
-    code, answer, err = run_json(capsys, *arguments, "--save", str(path))
-    assert (code, err) == (0, f"Matches: {path}\n")
+    code, answer, err = run_json(capsys, *arguments, "--no-refine", "--save", str(path))
+    assert (code, err, answer["num_refined"]) == (0, f"Matches: {path}\n", None)
     assert len(read_matches(path).points1) == answer["num_matches"]
     _, again, _ = run_json(capsys, "--matches", str(path))
     assert again["command"]["camera_sources"] == ["file", "file"]
     assert (again["R"], again["t"], again["inliers"]) == (answer["R"], answer["t"], answer["inliers"])
+    given = read_matches(path).points2
+    _, refined, _ = run_json(capsys, *arguments, "--save", str(path))
+    np.testing.assert_array_equal(read_matches(path).points2, given)
+    _, again, _ = run_json(capsys, *files, "--matches", str(path))
+    assert (again["R"], again["num_refined"]) == (refined["R"], refined["num_refined"]) != (answer["R"], None)
 
 
 def test_the_json_contains_the_dict_of_the_result(saved, capsys):

@@ -4,6 +4,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from photographs import photograph
 
 import caransac
 from caransac.camera import Camera
@@ -289,3 +290,16 @@ def test_cameras_come_in_all_forms(rng):
     assert matches.camera2.model == "FULL_OPENCV"
     with pytest.raises(ValueError, match="camera2: K must be 3x3"):
         make(rng, camera2=np.eye(4))
+
+
+def test_images_are_passed_on_to_the_estimators_and_not_written(rng, tmp_path):
+    taken = photograph(rng)
+    matches = Matches(**taken.matches, camera1=taken.camera, camera2=taken.camera, images=taken.images)
+    found = caransac.estimate(**matches.arguments())
+    assert found.num_refined > 200
+    assert caransac.estimate_relative_poses([matches])[0].num_refined == found.num_refined
+    written = read_matches(write_matches(tmp_path / "m.npz", matches))
+    assert written.images is None
+    np.testing.assert_array_equal(written.points2, taken.points2)
+    made = caransac.matches_from(taken.points1, taken.points2, images=taken.images)
+    assert made.images is taken.images

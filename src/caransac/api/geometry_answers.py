@@ -70,7 +70,7 @@ class Answer:
     def result(self, elapsed_s: float) -> GeometryResult:
         """Return the answer as a public result."""
         shared = {each.name: getattr(self.matches, each.name) for each in fields(TwoViewResult)}
-        told = {name: getattr(self.epipolar, name) for name in ("degeneracy", "rivals", "warnings")}
+        told = {name: getattr(self.epipolar, name) for name in ("degeneracy", "rivals", "warnings", "refinement")}
         values = shared | told | {"elapsed_s": elapsed_s} | self.known
         return GeometryResult(kind=self.kind, reason=self.reason, epipolar=self.epipolar, **values)
 

@@ -27,7 +27,8 @@ class TwoViews:
 
     Attributes:
         photos: the images, or None if there are only matches.
-        matches: the matches, with the known cameras or, for unknown cameras, the image sizes.
+        matches: the matches, with the known cameras or, for unknown cameras, the image sizes; and the images, if the
+            matches are to be refined in them.
         image_sizes: sizes of both images, or None if one is unknown.
         camera_sources: source of each camera.
         same_camera: whether one camera took both images; None to decide.
@@ -121,6 +122,11 @@ def _add_matching(parser: argparse.ArgumentParser) -> None:
         help="kind of the scores of --matches: ratio (lower is better) or confidence (higher is better) (default: the "
         "kind in the file, or ratio)",
     )
+    matching.add_argument(
+        "--no-refine",
+        action="store_true",
+        help="estimate from the keypoints alone, without refining the matches in the images",
+    )
 
 
 def read_views(arguments: argparse.Namespace) -> TwoViews:
@@ -160,6 +166,7 @@ def read_views(arguments: argparse.Namespace) -> TwoViews:
             camera2=known2.camera,
             image_size1=known1.size if known1.camera is None else None,
             image_size2=known2.size if known2.camera is None else None,
+            images=None if photos is None or arguments.no_refine else (photos[0].pixels, photos[1].pixels),
         ),
         image_sizes=None if known1.size is None or known2.size is None else (known1.size, known2.size),
         camera_sources=sources,

@@ -24,11 +24,12 @@ from caransac.results import FundamentalResult, GeometryResult
 DESCRIPTION = """\
 Match two images and estimate the pose of camera 2 relative to camera 1,
 x2 = R x1 + t with |t| = 1. Unknown and uncertain focal lengths are estimated,
-too. The result is a homography if the scene is a plane whose pose is ambiguous,
-and a rotation if the camera turned without moving. The exit code is 0 for a
-reliable result, 1 if there is none or its confidence is below --min-confidence,
-and 2 for a wrong argument or an unreadable file. Images need the extra
-'images'."""
+too. The inliers are refined in the images, and the result is estimated again
+from them. The result is a homography if the scene is a plane whose pose is
+ambiguous, and a rotation if the camera turned without moving. The exit code is
+0 for a reliable result, 1 if there is none or its confidence is below
+--min-confidence, and 2 for a wrong argument or an unreadable file. Images need
+the extra 'images'."""
 EXAMPLES = """\
 examples:
   caransac pose a.jpg b.jpg                       cameras from EXIF or estimated
@@ -37,6 +38,7 @@ examples:
   caransac pose a.png b.png --camera 576,319.5,239.5
   caransac pose a.jpg b.jpg --html report.html --save matches.npz
   caransac pose a.jpg b.jpg --max-size 0          full resolution: slow
+  caransac pose a.jpg b.jpg --no-refine           from the keypoints alone
   caransac pose --matches matches.npz --json
   my_matcher a.jpg b.jpg | caransac pose --matches - --image-size 640x480
   caransac pose --matches loftr.txt --score-kind confidence --camera 520,320,240
@@ -120,6 +122,7 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
         lines.append("  geometry      a plane or a camera that only rotated: this matrix is one of many")
     count = len(matches.points1)
     lines.append(f"  inliers       {result.num_inliers} of {count} matches, {100 * result.num_inliers / count:.0f} %")
+    lines += _refined(result)
     if result.confidence is not None:
         warning = "" if result.confidence > 0.5 else ", low: better not rely on it"
         lines.append(f"  confidence    {result.confidence:.3f}{warning}{_rotation_confidence(result)}")
@@ -137,6 +140,19 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     times = {**views.seconds, "estimate": result.elapsed_s}
     lines.append(f"  time          {', '.join(f'{name} {1e3 * value:.0f} ms' for name, value in times.items())}")
     return "\n".join(lines)
+
+
+def _refined(result: FoundGeometry) -> list[str]:
+    """Return as text how many matches were refined in the images, and the noise before and after."""
+    found = result.epipolar if isinstance(result, GeometryResult) else result
+    if found.num_refined is None or found.refinement is None:
+        return []
+    if not found.num_refined:
+        return ["  refined       none: in the images, the patches around too few matches agree"]
+    noise = ""
+    if found.noise_px is not None and found.noise_before_px is not None:
+        noise = f"; noise {found.noise_before_px:.2f} px before, {found.noise_px:.2f} px after"
+    return [f"  refined       {found.num_refined} matches in the images{noise}"]
 
 
 def _rotation_confidence(result: FoundGeometry) -> str:

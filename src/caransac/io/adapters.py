@@ -45,6 +45,7 @@ def matches_from(
     camera2: CameraLike | None = None,
     image_size1: ArrayLike | None = None,
     image_size2: ArrayLike | None = None,
+    images: tuple[Any, Any] | None = None,
 ) -> Matches:
     """Convert the output of a feature matcher to correspondences for the estimators.
 
@@ -65,6 +66,8 @@ def matches_from(
         camera2: camera of image 2.
         image_size1: (width, height) of image 1 if its camera is unknown. By default, the size in the dictionary.
         image_size2: size of image 2.
+        images: both photographs, arrays or paths, for the estimators to refine the matches in them. The keypoints are
+            their pixels.
 
     Returns:
         The matches: ``caransac.estimate(**found.arguments())``.
@@ -95,7 +98,7 @@ def matches_from(
         numbers = numbers[chosen]
     cameras = _camera(camera1, "camera1"), _camera(camera2, "camera2")
     sizes = _size(image_size1, size1, "image_size1"), _size(image_size2, size2, "image_size2")
-    return _make(points1, points2, numbers, score_kind, cameras, sizes)
+    return _make(points1, points2, numbers, score_kind, cameras, sizes, images)
 
 
 def matches_from_warp(
@@ -106,6 +109,7 @@ def matches_from_warp(
     image_size2: ArrayLike | None = None,
     camera1: CameraLike | None = None,
     camera2: CameraLike | None = None,
+    images: tuple[Any, Any] | None = None,
     max_matches: int = MAX_WARP_MATCHES,
     min_certainty: float = MIN_CERTAINTY,
     seed: int = 0,
@@ -121,6 +125,7 @@ def matches_from_warp(
         image_size2: size of image 2.
         camera1: camera of image 1, as in `matches_from`.
         camera2: camera of image 2.
+        images: both photographs, as in `matches_from`.
         max_matches: maximum number of matches; each is drawn once.
         min_certainty: minimum certainty of a match.
         seed: seed of the draw.
@@ -158,7 +163,7 @@ def matches_from_warp(
         (rows[chosen, place : place + 2] + 1) * np.array(size) / 2 - 0.5
         for place, size in zip((0, 2), sizes, strict=True)
     )
-    return _make(points1, points2, weights[chosen], "confidence", cameras, (sizes[0], sizes[1]))
+    return _make(points1, points2, weights[chosen], "confidence", cameras, (sizes[0], sizes[1]), images)
 
 
 def _draw(places: NDArray[np.intp], weights: Array, count: int, seed: int) -> NDArray[np.intp]:
@@ -178,6 +183,7 @@ def _make(
     score_kind: ScoreKind | None,
     cameras: tuple[Camera | None, Camera | None],
     sizes: tuple[tuple[int, int] | None, tuple[int, int] | None],
+    images: tuple[Any, Any] | None,
 ) -> Matches:
     """Assemble the matches. The size of an image is used only if its camera is unknown."""
     check_score_kind(scores, score_kind)
@@ -189,6 +195,7 @@ def _make(
         *cameras,
         image_size1=sizes[0] if cameras[0] is None else None,
         image_size2=sizes[1] if cameras[1] is None else None,
+        images=images,
     )
 
 

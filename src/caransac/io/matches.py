@@ -37,6 +37,8 @@ class Matches:
         camera2: camera of image 2, or None if it is unknown.
         image_size1: (width, height) in pixels of image 1 if its camera is unknown, or None. A camera has its own size.
         image_size2: (width, height) in pixels of image 2 if its camera is unknown, or None.
+        images: both photographs, arrays or paths, in which the estimators refine the matches; None to estimate from
+            the points alone. Files of matches do not contain them.
     """
 
     points1: Array
@@ -47,6 +49,7 @@ class Matches:
     camera2: Camera | None = None
     image_size1: tuple[int, int] | None = field(default=None, kw_only=True)
     image_size2: tuple[int, int] | None = field(default=None, kw_only=True)
+    images: tuple[Any, Any] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         checked = as_matches(self.points1, self.points2, self.scores)
@@ -73,7 +76,7 @@ class Matches:
 
         Unknown fields are omitted. Without cameras, `estimate_homography` therefore accepts the arguments, too.
         """
-        names = ("points1", "points2", "camera1", "camera2", "image_size1", "image_size2", "scores")
+        names = ("points1", "points2", "camera1", "camera2", "image_size1", "image_size2", "scores", "images")
         known = {name: value for name in names if (value := getattr(self, name)) is not None}
         return known | ({"score_kind": self.score_kind} if self.scores is not None else {})
 
