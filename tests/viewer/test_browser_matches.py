@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from canvases import at, estimate_all_rounds, inside, lonely
+from photographs import photograph
 
 import caransac
 from caransac import Rival
@@ -175,3 +176,36 @@ def test_only_the_matches_of_a_rival_can_be_shown(open_report, tmp_path, pair, p
         assert "shows 7 of 240" in report.text("threshold-text")
         assert (report.canvas("matches") != before).any()
         assert "another motion explains" in report.page.locator("#facts").inner_text()
+
+
+def test_the_loupe_shows_the_refined_point_and_the_given_one(open_report, tmp_path, rng):
+    taken = photograph(rng, num_points=80, outlier_ratio=0.2)
+    found = caransac.estimate(**taken.pose, images=taken.images)
+    drawn = {"camera1": taken.camera, "camera2": taken.camera, "image1": taken.images[0], "image2": taken.images[1]}
+    path = write_report(tmp_path / "r.html", found, taken.points1, taken.points2, **drawn)
+    moves = np.linalg.norm(found.points2 - taken.points2, axis=1)
+    lone = lonely(found.points2) > 12
+    match = int(np.argmax(np.where(inside(found.points2, margin=60, size=(480, 360)) & lone, moves, 0)))
+    still = int(np.flatnonzero((moves == 0) & lone & (lonely(taken.points1) > 12))[0])
+    with open_report(path) as report:
+        assert report.fact("Refined") == f"{found.num_refined} matches"
+        before = f"{found.noise_before_px:.2f} px with the given points"
+        assert report.fact("Noise") == f"{found.noise_px:.2f} px, {before}"
+        report.page.mouse.click(*report.on_page(1, found.points2[match]))
+        report.settle()
+        assert f"refined by {moves[match]:.2f} px" in report.text("readout")
+        frame = report.frames()[1]
+        radius = min(max(0.17 * min(frame["width"], frame["height"]), 40), 84)
+        middle = np.array([frame["x"] + frame["width"] - radius - 8, frame["y"] + frame["height"] - radius - 8])
+        given = middle + (taken.points2 - found.points2)[match] * radius / 8
+        circle = 4 * np.array([[np.cos(angle), np.sin(angle)] for angle in np.linspace(0, 2 * np.pi, 24)])
+        brown = [163, 100, 11]
+        on_ring, elsewhere = (
+            np.abs(at(report.canvas("overlay"), place + circle)[:, :3] - brown).max(axis=1) < 40
+            for place in (given, middle - 2 * (given - middle))
+        )
+        assert on_ring.mean() > 0.6 and elsewhere.mean() < 0.2
+        report.press("Escape")
+        report.page.mouse.click(*report.on_page(1, found.points2[still]))
+        report.settle()
+        assert f"Match {still + 1} " in report.text("readout") and "refined" not in report.text("readout")

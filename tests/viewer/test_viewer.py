@@ -10,6 +10,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from photographs import photograph
 
 import caransac
 from caransac.camera import Camera
@@ -74,6 +75,24 @@ def test_every_round_has_its_probabilities_matrix_and_distances(tmp_path, pair, 
     assert last["numInliers"] == pose.num_inliers
     assert last["apartDeg"] == pytest.approx(0, abs=1e-9)
     assert content["estimate"]["R"] == pose.R.ravel().tolist()
+
+
+@pytest.mark.parametrize("plane", [False, True])
+def test_refined_points_are_drawn_beside_the_given_ones(tmp_path, rng, plane):
+    taken = photograph(rng, flat=plane)
+    found = caransac.estimate(**taken.pose, images=taken.images)
+    assert (found.H is not None) is plane
+    cameras = {"camera1": taken.camera, "camera2": taken.camera}
+    content = content_of(write_report(tmp_path / "r.html", found, taken.points1, taken.points2, **cameras))
+    drawn, given = unpack(content["images"][1]["points"], "<f4"), unpack(content["given2"], "<f4")
+    np.testing.assert_allclose(drawn.reshape(-1, 2), found.refinement.points2, atol=1e-4)
+    np.testing.assert_allclose(given.reshape(-1, 2), taken.points2, atol=1e-4)
+    summary = content["summary"]
+    assert (summary["numRefined"], summary["noiseBeforePx"]) == (found.num_refined, found.noise_before_px)
+    assert content["rounds"][-1]["numInliers"] == found.num_inliers
+    alone = caransac.estimate(**taken.pose)
+    content = content_of(write_report(tmp_path / "r.html", alone, taken.points1, taken.points2, **cameras))
+    assert content["given2"] is content["summary"]["numRefined"] is None
 
 
 def test_the_3d_points_project_to_their_matches(tmp_path, pair, pose):

@@ -9,6 +9,7 @@ function unpack(text, Type) {
 
 const points = report.images.map((image) => unpack(image.points, Float32Array)); // x, y, x, y, ...
 const numMatches = points[0].length / 2;
+const given2 = report.given2 && unpack(report.given2, Float32Array); // of image 2, before the matches were refined
 const scores = report.scores === null ? null : unpack(report.scores, Float32Array);
 const rounds = report.rounds.map((round) => ({
   ...round,
@@ -22,6 +23,11 @@ const cloud = report.cloud && {
 };
 
 const pointOf = (image, match) => [points[image][2 * match], points[image][2 * match + 1]];
+// The given point of image 2 of a match that was refined, otherwise null.
+function givenOf(match) {
+  const given = given2 && [given2[2 * match], given2[2 * match + 1]];
+  return given && pointOf(1, match).some((value, axis) => value !== given[axis]) ? given : null;
+}
 const distancePx = (round, match) => (round.distances[match] / STEPS_PER_THRESHOLD) * report.maxErrorPx;
 
 function roundName(number) {

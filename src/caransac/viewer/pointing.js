@@ -33,7 +33,9 @@ function describeFocus() {
       parts.push(`${far ? "> " : ""}${number(distancePx(round, focus.match), far ? 0 : 2)} px from the model`);
     }
     if (scores) parts.push(`score ${number(scores[focus.match])}`);
-    parts.push(`${at(pointOf(0, focus.match))} → ${at(pointOf(1, focus.match))}`);
+    const [end, given] = [pointOf(1, focus.match), givenOf(focus.match)];
+    parts.push(`${at(pointOf(0, focus.match))} → ${at(end)}`);
+    if (given) parts.push(`refined by ${number(Math.hypot(end[0] - given[0], end[1] - given[1]))} px`);
   }
   const missing = report.kind === "homography" ? "no homography yet" : "no epipolar lines without a model";
   if (!round.F && !round.H) parts.push(missing);

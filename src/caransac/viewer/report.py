@@ -74,7 +74,8 @@ def write_report(
             otherwise its estimate of the epipolar geometry.
         points1: (N, 2) pixels in image 1, as passed to the estimator. The drawing assumes that (0, 0) is the centre of
             the top-left pixel.
-        points2: (N, 2) pixels in image 2.
+        points2: (N, 2) pixels in image 2. If the answer was estimated from refined matches, the report shows the
+            refined points, and the loupes show the given ones, too.
         camera1: camera of image 1, as passed to the estimator; None if it was unknown. If it was uncertain or unknown,
             the camera of the result is drawn. For a fundamental matrix the cameras are optional; they enable the 3-D
             view.
@@ -105,6 +106,8 @@ def write_report(
     found1, found2 = _found_cameras(result, geometry)
     count = len(result.inliers)
     pixels1, pixels2 = _reals(points1, "points1", (count, 2)), _reals(points2, "points2", (count, 2))
+    if result.num_refined and result.refinement is not None:
+        pixels2 = result.refinement.points2
     if max_image_px is not None and not (is_integer(max_image_px) and 1 <= max_image_px <= LARGEST_SIDE):
         raise ValueError(f"max_image_px must be a positive number of pixels or None, not {shorten(max_image_px)}")
     texts = {"title": title, "camera_source1": camera_source1, "camera_source2": camera_source2}

@@ -3,6 +3,7 @@
 const GAP = 10; // CSS pixels between the images
 const SIDE_BY_SIDE = 620; // CSS pixels of a stage that has the images side by side, at least
 const LOUPE = 5; // how much larger than the image around it
+const PATCH = 8; // pixels around a refined match that a loupe shows: the patch that was aligned
 const MAX_LINES = 200; // between matches at first: thousands are a wash of colour
 const CELLS = 8; // rows and columns of image 1 over which lines are spread
 const REACH = { mouse: 12, pen: 16, touch: 26 }; // CSS pixels around the pointer in which a match is found
@@ -226,15 +227,17 @@ class Stage {
     if (isMatch && this.showsBoth(ends)) this.strokeTwice(context, ends, 1.5, colour, [5, 4]);
     ends.forEach((end, image) => this.frames[image].shows(end) && this.drawRing(context, end, 5.5, colour));
     if (!isMatch || !kept) return;
-    pixels.forEach((pixel, image) => this.drawLoupe(context, image, pixel, curves[image], partners[image], colour));
+    for (const image of [0, 1]) this.drawLoupe(context, image, focus.match, curves[image], partners[image], colour);
   }
 
-  // A circle in the image's outer corner that shows the place of a point much larger, unless the image itself does.
-  drawLoupe(context, image, pixel, curve, partner, colour) {
+  // A circle in the image's outer corner that shows the place of a point much larger, unless the image itself does. If
+  // the match was refined, it shows the patch around the point and, in image 2, a brown ring at the given point.
+  drawLoupe(context, image, match, curve, partner, colour) {
     const frame = this.frames[image];
-    const zoom = Math.max((LOUPE * frame.scale) / frame.zoom, 2);
-    if (zoom < 1.5 * frame.scale) return;
+    const [pixel, given] = [pointOf(image, match), givenOf(match)];
     const radius = clamp(0.17 * Math.min(frame.height, frame.width), 40, 84);
+    const zoom = Math.max((LOUPE * frame.scale) / frame.zoom, given ? radius / PATCH : 2);
+    if (zoom < 1.5 * frame.scale) return;
     const [px, py] = this.toScreen(image, pixel);
     const x = image === 0 ? frame.x + radius + 8 : frame.x + frame.width - radius - 8;
     const low = frame.y + frame.height - radius - 8;
@@ -251,8 +254,12 @@ class Stage {
     if (this.pictures[image]) context.drawImage(this.pictures[image], left, top, width * zoom, height * zoom);
     this.strokeTwice(context, curve.map(magnified), 2, themeColour("line"));
     if (partner) this.drawCross(context, magnified(partner));
+    if (given && image === 1) {
+      this.strokeTwice(context, [magnified(given), [x, y]], 1, themeColour("hypothesis"));
+      this.drawRing(context, magnified(given), 4, themeColour("hypothesis"));
+    }
     context.restore();
-    this.drawRing(context, [x, y], 7, colour);
+    this.drawRing(context, [x, y], given ? 4 : 7, colour);
     this.drawRing(context, [x, y], radius, colour);
   }
 

@@ -63,7 +63,11 @@ function summarise() {
   fact("Inliers", `${whole(summary.numInliers)} of ${whole(numMatches)}${ratio}`);
   if (summary.geometry) fact("Geometry", summary.geometry);
   else if (summary.degeneracy) fact("Geometry", DEGENERACIES[summary.degeneracy]);
-  if (summary.noisePx !== null) fact("Noise", `${number(summary.noisePx, 2)} px`);
+  if (summary.numRefined !== null) fact("Refined", summary.numRefined ? `${whole(summary.numRefined)} matches` : "none");
+  if (summary.noisePx !== null) {
+    const before = summary.noiseBeforePx === null ? "" : `, ${number(summary.noiseBeforePx)} px with the given points`;
+    fact("Noise", `${number(summary.noisePx)} px${before}`);
+  }
   fact("Threshold", `${number(report.maxErrorPx, 2)} px`);
   if (summary.parallaxPx !== null) fact("Parallax", `${number(summary.parallaxPx, 1)} px`);
   if (summary.rotationConfidence !== null) fact("Rotation only", `${percent(summary.rotationConfidence)} confident`);
