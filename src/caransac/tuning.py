@@ -21,6 +21,7 @@ class PatchTuning:
         usual_deviation_px: standard deviation of ordinary keypoints. If it is twice as large, the photographs are
             reduced to half the size.
         least_side: length in pixels of the longer side below which photographs are not reduced.
+        max_level: maximum number of times that photographs are reduced to half the size; 3 is the kernel's limit.
         neighbours: number of nearest inliers that determine the local affine map of a match.
         affine_deviation: standard deviation of the entries of this map; 0 aligns patches by shifts only, which loses
             5 AUC@1 on XFeat and 7 on ORB.
@@ -45,6 +46,7 @@ class PatchTuning:
     radius: int = 7
     usual_deviation_px: float = 0.8
     least_side: int = 1000
+    max_level: int = 3
     neighbours: int = 12
     affine_deviation: float = 0.3
     max_steps: int = 8

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import caransac
-from caransac import AbsolutePoseResult, Camera, Options, estimate_absolute_pose, load_result
+from caransac import AbsolutePoseResult, Camera, Options, RefinedMatches, estimate_absolute_pose, load_result
 from caransac.geometry import absolute_pose_error_deg, homogeneous, rotation_from_vector
 from caransac.synthetic import make_query
 
@@ -279,3 +279,33 @@ def test_the_result_is_displayed_and_saved(tmp_path):
     assert len(back.trace) == len(found.trace) and back.trace[-1].models.shape[1:] == (3, 4)
     with pytest.raises(ValueError, match="type must be"):
         caransac.RelativePoseResult.load(tmp_path / "pose.json")
+
+
+def test_refined_points_give_a_second_pose():
+    query = make_query(num_points=300, outlier_ratio=0.3, noise_px=1.0, seed=4)
+    exact = make_query(num_points=300, outlier_ratio=0.3, noise_px=0.05, seed=4)
+    calls = []
+
+    def refine(chosen, deviation_px):
+        calls.append((chosen, deviation_px))
+        moved, refined = query.points2d.copy(), np.zeros(len(query.points2d), bool)
+        moved[chosen], refined[chosen] = exact.points2d[chosen], True
+        information = np.where(refined, 400.0, 0.0)[:, None, None] * np.eye(2)
+        return RefinedMatches(
+            points2=moved, refined=refined, correlations=refined.astype(float), information=information
+        )
+
+    np.testing.assert_allclose(query.points3d, exact.points3d)
+    given = caransac.estimate_absolute_pose(query.points2d, query.points3d, query.camera)
+    found = caransac.estimate_absolute_pose(query.points2d, query.points3d, query.camera, refine=refine)
+    (chosen, deviation_px), *_ = calls
+    assert set(chosen) <= set(np.flatnonzero(given.inliers)) and 0.5 < deviation_px < 2
+    assert found.num_refined == found.refinement.num_refined > 150
+    assert found.noise_px < 0.2 * found.noise_before_px
+    np.testing.assert_array_equal(found.refinement.given2, query.points2d)
+    np.testing.assert_array_equal(found.points2d[chosen], exact.points2d[chosen])
+    error, before = (np.linalg.norm(each.centre + query.R.T @ query.t) for each in (found, given))
+    assert error < 0.3 * before
+    assert caransac.AbsolutePoseResult.from_dict(found.to_dict(full=True)).num_refined == found.num_refined
+    with pytest.raises(ValueError, match="refine must be a function"):
+        caransac.estimate_absolute_pose(query.points2d, query.points3d, query.camera, refine=query)

@@ -118,6 +118,57 @@ def test_an_image_is_localised(scene, capsys):
     assert error_of(entry, views) < 0.5
 
 
+def write_photographs(folder, views):
+    folder.mkdir()
+    for number, image in enumerate(views.images):
+        if number != QUERY:
+            write_image(folder / f"{number}.png", image)
+    return str(folder)
+
+
+def test_points_are_refined_in_the_photographs_of_the_model(scene, capsys, tmp_path):
+    folder, views = scene
+    command = ["localize", str(folder / "sparse"), str(folder / "query.png")]
+    photographs = ["--images", write_photographs(tmp_path / "photos", views)]
+    assert main([*command, "--json"]) == main([*command, "--json", *photographs]) == 0
+    given, refined = map(json.loads, capsys.readouterr().out.splitlines())
+    assert given["num_refined"] is None and refined["num_refined"] > 0.8 * refined["num_inliers"]
+    assert refined["noise_px"] < 0.8 * refined["noise_before_px"]
+    assert error_of(refined, views) < 0.9 * error_of(given, views)
+    assert main([*command, *photographs]) == 0
+    assert f"refined         {refined['num_refined']} matches in the images; noise" in capsys.readouterr().out
+
+
+def test_photographs_that_do_not_belong_to_the_model_are_named(scene, capsys, tmp_path):
+    folder, views = scene
+    shutil.copytree(folder / "sparse", tmp_path / "sparse")
+    write_photographs(tmp_path / "photos", views)
+    (tmp_path / "empty").mkdir()
+    command = [
+        "localize",
+        str(tmp_path / "sparse"),
+        str(folder / "query.png"),
+        "--database",
+        str(folder / "database.db"),
+    ]
+    for change, images, message in (
+        (None, "empty", "empty has none of the 4 images of the model"),
+        (None, "nowhere", "nowhere has none of the 4 images"),
+        (lambda text: text.replace(" 0.png", " ../photos/0.png"), "empty", "has none of"),
+        (lambda text: text.replace(" 0.png", f" {tmp_path / 'photos' / '0.png'}"), "empty", "has none of"),
+        (lambda text: text.replace("1 ", "x ", 1), "photos", "images.txt: line 1"),
+    ):
+        text = (folder / "sparse" / "images.txt").read_text()
+        (tmp_path / "sparse" / "images.txt").write_text(text if change is None else change(text))
+        assert main([*command, "--images", str(tmp_path / images)]) == 2
+        assert message in capsys.readouterr().err
+    shutil.copy(folder / "sparse" / "images.txt", tmp_path / "sparse")
+    for number in (0, 1, 3, 4):
+        write_image(tmp_path / "photos" / f"{number}.png", views.images[number][::2, ::2])
+    assert main([*command, "--images", str(tmp_path / "photos")]) == 2
+    assert "has 240 x 180 pixels, but the model's camera has 480 x 360" in capsys.readouterr().err
+
+
 def test_a_page_is_written_and_its_path_is_printed(scene, capsys, tmp_path):
     folder, _ = scene
     page = tmp_path / "query.html"

@@ -38,6 +38,14 @@ def test_rotation_from_vector_matches_opencv(rng):
         assert np.allclose(geometry.rotation_from_vector(vector), cv2.Rodrigues(vector)[0])
 
 
+def test_quaternions_become_rotations(rng):
+    for vector in [*rng.normal(size=(20, 3)), [np.pi, 0, 0], [0, 0, 0]]:
+        R = geometry.rotation_from_vector(vector)
+        for scale in (1.0, -3.0):
+            found = geometry.rotation_from_quaternion(scale * geometry.quaternion_from_rotation(R))
+            np.testing.assert_allclose(found, R, atol=1e-12)
+
+
 def test_quaternions_match_colmap(rng):
     half_turns = [np.diag([1, -1, -1]), np.diag([-1, 1, -1]), np.diag([-1, -1, 1])]
     for R in [*random_poses(rng, 50, max_angle=np.pi)[0], np.eye(3), *half_turns]:

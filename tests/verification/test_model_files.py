@@ -10,10 +10,11 @@ import pycolmap
 import pytest
 from hostile import change_bytes
 
+from caransac.geometry import rotation_from_quaternion
 from caransac.verification import model_files
 from caransac.verification.colmap_cameras import MODELS, read_camera
 from caransac.verification.colmap_model import ColmapModel
-from caransac.verification.model_files import read_cameras, read_points
+from caransac.verification.model_files import read_cameras, read_images, read_points
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +50,25 @@ def test_points_and_camera_agree_with_pycolmap(models):
             np.testing.assert_allclose(camera.params, stored.params)
 
 
+def test_images_agree_with_pycolmap(models):
+    model, *folders = models
+    for folder in folders:
+        images = read_images(folder)
+        assert set(images) == set(model.images.keys())
+        for number, stored in model.images.items():
+            image, pose = images[number], stored.cam_from_world()
+            assert (image.number, image.name, image.camera_id) == (number, stored.name, stored.camera_id)
+            np.testing.assert_allclose(rotation_from_quaternion(image.quaternion), pose.rotation.matrix(), atol=1e-12)
+            np.testing.assert_allclose(image.translation, pose.translation)
+
+
+@pytest.mark.parametrize("line", ["1 0 0 0 0 1 2 3 1 a.png", "1 1 0 0 0 nan 2 3 1 a.png", "1 1 0 0 0 1 2", "x"])
+def test_images_without_a_pose_are_refused_by_name(tmp_path, line):
+    (tmp_path / "images.txt").write_text(f"# comment\n{line}\n\n")
+    with pytest.raises(ValueError, match=r"images.txt: line 2"):
+        read_images(tmp_path)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_cameras_of_consecutive_records_of_every_model_are_found(tmp_path, name):
     model = pycolmap.Reconstruction()
@@ -64,7 +84,9 @@ def test_cameras_of_consecutive_records_of_every_model_are_found(tmp_path, name)
     assert read_camera(*binary[5]).params == (500, 500, 320, 240)
 
 
-@pytest.mark.parametrize(("name", "read"), [("points3D.bin", read_points), ("cameras.bin", read_cameras)])
+@pytest.mark.parametrize(
+    ("name", "read"), [("points3D.bin", read_points), ("cameras.bin", read_cameras), ("images.bin", read_images)]
+)
 def test_files_that_are_cut_off_are_refused_by_name(models, tmp_path, name, read):
     data = (models[1] / name).read_bytes()
     for length in [*range(0, len(data) - 1, 53), len(data) - 1]:
@@ -187,7 +209,7 @@ def test_what_is_wrong_in_a_database_is_named_with_its_table(tmp_path, command, 
         connection.execute("INSERT INTO images (image_id, name, camera_id) VALUES (1, 'a.png', 1)")
         connection.execute("INSERT INTO keypoints (image_id, rows, cols, data) VALUES (1, 2, 2, zeroblob(16))")
         connection.execute("INSERT INTO descriptors VALUES (1, 1, 2, 128, zeroblob(256))")
-        model = ColmapModel(np.zeros((1, 3)), np.zeros((1, 128), np.float32), database, {})
+        model = ColmapModel(np.zeros((1, 3)), np.zeros((1, 128), np.float32), database, {}, np.empty((0, 2), np.uint32))
     features, camera = model.stored("a.png")
     assert (features.points2d.shape, camera.width) == ((2, 2), 640)
     with closing(sqlite3.connect(database)) as connection, connection:

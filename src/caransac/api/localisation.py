@@ -7,18 +7,19 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from caransac._support.arrays import as_points, as_rows, check_scores
+from caransac._support.arrays import as_points, as_rows, check_scores, shorten
 from caransac.api.arguments import ImageSize, camera_or_unknown, check_initial_pose, check_options
 from caransac.api.refined_cameras import refined_camera
 from caransac.api.result_fields import as_covariance, assessed, common_fields, report_pixels, rivals_of
-from caransac.geometry import split_pose
+from caransac.geometry import Array, split_pose
 from caransac.given_cameras import CameraLike
 from caransac.options import Options, ScoreKind, check_score_kind
 from caransac.results import AbsolutePoseResult
 from caransac.robust.assess.uncertainty import absolute_covariance
+from caransac.robust.patches.second_estimate import RefineStep, estimate_and_refine
 from caransac.robust.pipeline import estimate_model
 from caransac.robust.problems import Absolute
-from caransac.robust.records import MatchInfo
+from caransac.robust.records import Estimate, MatchInfo
 
 
 def estimate_absolute_pose(
@@ -30,6 +31,7 @@ def estimate_absolute_pose(
     scores: ArrayLike | None = None,
     score_kind: ScoreKind | None = None,
     initial_model: object = None,
+    refine: RefineStep | None = None,
     options: Options | None = None,
 ) -> AbsolutePoseResult:
     """Estimate the absolute pose of a camera from 2D-3D matches with outliers.
@@ -46,6 +48,9 @@ def estimate_absolute_pose(
         score_kind: kind of the scores, required with them: "ratio" for the second-nearest-neighbour ratio (lower is
             better), "confidence" for a matcher's score (higher is better).
         initial_model: pose that the first round tries in addition to its samples, as in `estimate_relative_pose`.
+        refine: function that refines points in photographs of the scene, or None. It gets indices (k,) of inliers and
+            the standard deviation of the points in pixels, and returns `RefinedMatches` with the N pixels as `points2`.
+            The pose is then estimated again from the refined points; see `refinement` of the result.
         options: options of the estimation; see `Options`.
 
     Returns:
@@ -62,11 +67,18 @@ def estimate_absolute_pose(
     lens, options = camera_or_unknown(camera, image_size, pixels), check_options(options)
     initial = check_initial_pose(initial_model, [lens], unit=False)
     info = MatchInfo(check_scores(scores, len(pixels)), check_score_kind(scores, score_kind), initial=initial)
-    problem = Absolute.from_pixels(pixels, space, lens)
-    found = estimate_model(problem, info, options)
-    problem = problem.through(found.k1)
-    given2d, given3d = pixels.copy(), space.copy()  # the caller's own arrays may change
-    common = report_pixels(problem, found, options, started) | {"points2d": given2d, "points3d": given3d}
+    if refine is not None and not callable(refine):
+        raise ValueError(f"refine must be a function that refines points, or None, not {shorten(refine)}")
+
+    def estimate(pixels: Array, info: MatchInfo, options: Options) -> tuple[Absolute, Estimate]:
+        problem = Absolute.from_pixels(pixels, space, lens)
+        found = estimate_model(problem, info, options)
+        return problem.through(found.k1), found
+
+    problem, found, refinement = estimate_and_refine(refine, pixels, info, options, estimate)
+    moved = refinement.points2 if refinement is not None and refinement.is_used else pixels.copy()
+    common = report_pixels(problem, found, options, started)  # copies, because the caller's own arrays may change
+    common |= {"points2d": moved, "points3d": space.copy(), "refinement": refinement}
 
     def assess() -> dict[str, Any]:
         if found.model is None or found.msac_scores is None:

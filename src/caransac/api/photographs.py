@@ -46,6 +46,11 @@ def refine_matches(image1: Any, image2: Any, points1: ArrayLike, points2: ArrayL
     return refine_in_photographs(photographs, pixels1, pixels2, DEFAULTS.tuning.patches)
 
 
+def refine_points(photographs: Photographs, points1: Array, points2: Array, deviation_px: float) -> RefinedMatches:
+    """Refine the points of image 2, like `refine_matches`, with a known standard deviation. Inputs are not checked."""
+    return refine_in_photographs(photographs, points1, points2, DEFAULTS.tuning.patches, deviation_px=deviation_px)
+
+
 def check_images(
     images: Any, points1: Array, points2: Array, cameras: tuple[Camera, Camera] | None = None
 ) -> Photographs | None:

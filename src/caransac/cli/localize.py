@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,11 +19,13 @@ from caransac.camera import Camera
 from caransac.camera_words import describe_focal
 from caransac.cli import two_views
 from caransac.cli.quiet import add_quiet, note, say
+from caransac.cli.two_views import describe_refinement
 from caransac.geometry import quaternion_from_rotation
-from caransac.io.images import camera_from_exif, detect, read_image
+from caransac.io.images import Image, camera_from_exif, detect, read_image
 from caransac.options import Options
 from caransac.results import AbsolutePoseResult
 from caransac.verification.colmap_model import ColmapModel, Features, in_colmap_pixels
+from caransac.verification.model_photographs import ModelPhotographs
 
 FeatureSource = Literal["database", "image"]
 MIN_CONFIDENCE = 0.5
@@ -31,7 +34,8 @@ Estimate the poses x = R X + t of images in a COLMAP model, each with a
 confidence. SIFT features are detected in the image (needs the extra 'images').
 The features of the database are used if it has an image of exactly this path
 and of the same size; run the command in COLMAP's image folder. The answer names
-the source of the features. The centre of the top-left pixel is (0, 0) in
+the source of the features. With --images, the keypoints are refined in the
+photographs of the model, and the pose is estimated again from them. The centre of the top-left pixel is (0, 0) in
 --camera, as in all commands, but (0.5, 0.5) in the cameras of the answers, as
 in COLMAP. The exit code is 1 if an image was not localised, because there is no
 pose or its confidence is below --min-confidence, and 2 for a wrong call or
@@ -40,6 +44,7 @@ EXAMPLES = """\
 examples:
   caransac localize sparse/0 query.jpg             database.db next to sparse
   caransac localize sparse/0 query.jpg --database db.db --html query.html
+  caransac localize sparse/0 query.jpg --images photos
   caransac localize sparse/0 query.jpg --camera 1200,640,480±5% --json
   caransac localize sparse/0 queries/*.jpg --out poses.jsonl
 
@@ -65,6 +70,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=Path,
         metavar="FILE",
         help="COLMAP's database of the model (default: database.db in the folder of the model or above it)",
+    )
+    parser.add_argument(
+        "--images",
+        type=Path,
+        metavar="DIR",
+        help="folder of the photographs that the model was made from: refine the points of IMAGE in them",
     )
     parser.add_argument(
         "--camera",
@@ -105,21 +116,39 @@ def localize(arguments: argparse.Namespace) -> int:
         note(arguments, f"{len(names) - len(pending)} of {len(names)} images were done before")
     if pending:
         model = ColmapModel.read(arguments.model, _database(arguments))
+        photographs = None
+        if arguments.images is not None:
+            photographs = ModelPhotographs.find(model, arguments.model, arguments.images)
         options = two_views.read_options(arguments)
         with Progress(quiet=arguments.quiet or len(pending) == 1) as progress:
             for number, path in enumerate(pending, 1):
                 check()
-                sure.append(_localize_one(path, model, options, arguments))
+                sure.append(_localize_one(path, model, photographs, options, arguments))
                 progress.show("localise", number, len(pending), unit="images")
     return 0 if all(sure) else 1
 
 
-def _localize_one(path: Path, model: ColmapModel, options: Options, arguments: argparse.Namespace) -> bool:
+def _localize_one(
+    path: Path,
+    model: ColmapModel,
+    photographs: ModelPhotographs | None,
+    options: Options,
+    arguments: argparse.Namespace,
+) -> bool:
     """Localise an image and report the answer. Return True if it is reliable."""
     given = None if arguments.camera is None else in_colmap_pixels(arguments.camera)
-    features, camera, source = _look_at(path, model, given)
-    points2d, points3d, ratios = model.match(features)
-    found = estimate_absolute_pose(points2d, points3d, camera, scores=ratios, score_kind="ratio", options=options)
+    image = read_image(path)
+    features, camera, source = _look_at(path, image, model, given)
+    points2d, rows, ratios = model.match(features)
+    found = estimate_absolute_pose(
+        points2d,
+        model.points3d[rows],
+        camera,
+        scores=ratios,
+        score_kind="ratio",
+        refine=None if photographs is None else partial(photographs.refine, image, points2d, rows),
+        options=options,
+    )
     reliable = found.success and (found.confidence is None or found.confidence >= arguments.min_confidence)
     entry = {"image": str(path), "reliable": reliable, "features": source} | found.to_dict()
     line = json.dumps(entry, allow_nan=False)
@@ -131,18 +160,19 @@ def _localize_one(path: Path, model: ColmapModel, options: Options, arguments: a
         with arguments.out.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
     if arguments.html is not None:
-        _write_html(arguments.html, path, found)
+        _write_html(arguments.html, path, image, found)
     if not found.success:
         say(f"caransac: {path}: no pose: {found.stop_reason.replace('_', ' ')}")
     return reliable
 
 
-def _look_at(path: Path, model: ColmapModel, given: Camera | None) -> tuple[Features, Camera, FeatureSource]:
+def _look_at(
+    path: Path, image: Image, model: ColmapModel, given: Camera | None
+) -> tuple[Features, Camera, FeatureSource]:
     """Return the features of an image, its camera in COLMAP's pixel convention, and the source of the features.
 
     The database knows an image only by its path. A picture of another size under this path is another picture.
     """
-    image = read_image(path)
     height, width = image.shape[:2]
     stored = model.stored(path.as_posix())
     if stored is not None and (stored[1].width, stored[1].height) == (width, height):
@@ -216,6 +246,7 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool, source: Featu
             f"  quaternion      {q}",
             f"  inliers         {inliers}, {100 * found.num_inliers / found.num_matches:.0f} %",
             f"  features        from the {source}",
+            *describe_refinement(found, "  refined         "),
             f"  confidence      {confidence}",
             f"  focal length    {describe_focal(found.camera)}",
             f"  time            {1e3 * found.elapsed_s:.0f} ms",
@@ -223,9 +254,8 @@ def as_text(path: Path, found: AbsolutePoseResult, reliable: bool, source: Featu
     )
 
 
-def _write_html(target: Path, path: Path, found: AbsolutePoseResult) -> None:
+def _write_html(target: Path, path: Path, image: Image, found: AbsolutePoseResult) -> None:
     from caransac.viewer.query_page import write_query_page
 
-    image = read_image(path)
     size = image.shape[1], image.shape[0]
     say(f"Page: {write_query_page(target, path.name, found, image, size).resolve()}")

@@ -122,7 +122,8 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
         lines.append("  geometry      a plane or a camera that only rotated: this matrix is one of many")
     count = len(matches.points1)
     lines.append(f"  inliers       {result.num_inliers} of {count} matches, {100 * result.num_inliers / count:.0f} %")
-    lines += _refined(result)
+    estimated = result.epipolar if isinstance(result, GeometryResult) else result
+    lines += two_views.describe_refinement(estimated, "  refined       ")
     if result.confidence is not None:
         warning = "" if result.confidence > 0.5 else ", low: better not rely on it"
         lines.append(f"  confidence    {result.confidence:.3f}{warning}{_rotation_confidence(result)}")
@@ -140,19 +141,6 @@ def as_text(views: TwoViews, result: FoundGeometry) -> str:
     times = {**views.seconds, "estimate": result.elapsed_s}
     lines.append(f"  time          {', '.join(f'{name} {1e3 * value:.0f} ms' for name, value in times.items())}")
     return "\n".join(lines)
-
-
-def _refined(result: FoundGeometry) -> list[str]:
-    """Return as text how many matches were refined in the images, and the noise before and after."""
-    found = result.epipolar if isinstance(result, GeometryResult) else result
-    if found.num_refined is None or found.refinement is None:
-        return []
-    if not found.num_refined:
-        return ["  refined       none: in the images, the patches around too few matches agree"]
-    noise = ""
-    if found.noise_px is not None and found.noise_before_px is not None:
-        noise = f"; noise {found.noise_before_px:.2f} px before, {found.noise_px:.2f} px after"
-    return [f"  refined       {found.num_refined} matches in the images{noise}"]
 
 
 def _rotation_confidence(result: FoundGeometry) -> str:

@@ -16,7 +16,7 @@ from caransac.cli.camera_arguments import source_text
 from caransac.cli.inputs import TwoViews
 from caransac.options import MaxError, MethodName, Options
 from caransac.policy import DEFAULT_POLICY
-from caransac.results import FundamentalResult, GeometryResult
+from caransac.results import FundamentalResult, GeometryResult, PixelResult
 from caransac.viewer import write_report
 from caransac.viewer.report import MAX_IMAGE_PX
 
@@ -146,3 +146,18 @@ def explain_failure(views: TwoViews, result: FoundGeometry) -> str:
             "matches from larger parts of the images"
         )
     return f"no {model} explains more of the {count} matches than chance: do the images show the same scene?"
+
+
+def describe_refinement(result: PixelResult, name: str) -> list[str]:
+    """Return a line of text that begins with `name`: how many matches were refined, and the noise before and after.
+
+    Without photographs, return none.
+    """
+    if result.num_refined is None:
+        return []
+    if result.num_refined == 0:
+        return [f"{name}none: in the images, the patches around too few matches agree"]
+    noise = ""
+    if result.noise_px is not None and result.noise_before_px is not None:
+        noise = f"; noise {result.noise_before_px:.2f} px before, {result.noise_px:.2f} px after"
+    return [f"{name}{result.num_refined} matches in the images{noise}"]

@@ -202,6 +202,18 @@ def quaternion_from_rotation(R: ArrayLike) -> Array:
     return np.asarray(np.copysign(1, quaternion[0]) * quaternion / np.linalg.norm(quaternion))
 
 
+def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
+    """Convert a quaternion (w, x, y, z) of any length except zero to a rotation matrix (3, 3)."""
+    w, x, y, z = np.asarray(quaternion, float) / np.linalg.norm(quaternion)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
 def angle_between_deg(a: ArrayLike, b: ArrayLike) -> float:
     """Compute the angle between two vectors in degrees, accurate near 0 and near 180 degrees."""
     a, b = np.asarray(a, float), np.asarray(b, float)

@@ -50,12 +50,14 @@ class ColmapModel:
         vectors: (n, 128) mean descriptor of each point, of unit length.
         database: path of the database that the model was made from.
         cameras: refined cameras of the model in the form of its files, by their number in the database.
+        observations: (m, 2) numbers of an image and of the row of a point that it sees, ordered by image.
     """
 
     points3d: Array
     vectors: Floats
     database: Path
     cameras: Mapping[int, StoredCamera]
+    observations: NDArray[np.uint32]
 
     @classmethod
     def read(cls, folder: str | Path, database: str | Path) -> ColmapModel:
@@ -82,17 +84,21 @@ class ColmapModel:
                 np.add.at(vectors, rows, found[index])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = np.asarray(vectors / np.maximum(lengths, 1e-9), np.float32)
-        return cls(points3d, vectors, database, read_cameras(folder))
+        return cls(points3d, vectors, database, read_cameras(folder), observations[:, [0, 2]].astype(np.uint32))
 
     @property
     def camera(self) -> Camera | None:
         """Camera of the model if all images share one, otherwise None."""
         return read_camera(*next(iter(self.cameras.values()))) if len(self.cameras) == 1 else None
 
-    def match(self, features: Features) -> tuple[Array, Array, Array]:
-        """Match features to points. Return pixels (m, 2), points (m, 3) and ratios (m,) to the second-nearest point."""
+    def match(self, features: Features) -> tuple[Array, NDArray[np.intp], Array]:
+        """Match features to points.
+
+        Return pixels (m, 2), rows (m,) of `points3d`, and ratios (m,) of the distances to the nearest and the
+        second-nearest point.
+        """
         index2d, index3d, ratios_sq = match_vectors(features.vectors, self.vectors)
-        return features.points2d[index2d], self.points3d[index3d], np.sqrt(ratios_sq)
+        return features.points2d[index2d], np.asarray(index3d, np.intp), np.sqrt(ratios_sq)
 
     def stored(self, name: str) -> tuple[Features, Camera] | None:
         """Return features and camera of an image in the database, by its name there; None if there is no such image.

@@ -1,15 +1,16 @@
-"""Read the files points3D and cameras of a COLMAP model, binary or text, for localisation.
+"""Read the files points3D, cameras and images of a COLMAP model, binary or text, for localisation.
 
 The files are untrusted. pycolmap does not return for some truncated files, so they are parsed here.
 """
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,30 @@ COUNT = Struct("<Q")
 POINT = Struct("<Q3d11xQ")  # number, position, (colour and error), length of the track
 OBSERVATION = 8  # bytes of one observation in a track: numbers of the image and of the keypoint
 CAMERA = Struct("<IiQQ")  # number, model, width, height; the parameters follow
+IMAGE = Struct("<I7dI")  # number, quaternion and translation, camera; the name and the keypoints follow
+KEYPOINT = 24  # bytes of a keypoint of an image: x, y, number of the 3D point
 # Number of parameters of models that `Camera` does not support.
 NUM_REFUSED = {"RAD_TAN_THIN_PRISM_FISHEYE": 16, "EQUIRECTANGULAR": 2}
 
 StoredCamera = tuple[int, int, int, int, bytes]  # arguments of `read_camera`
+
+
+class StoredImage(NamedTuple):
+    """An image of a model, with its pose ``x = R X + t``.
+
+    Attributes:
+        number: its number in the model.
+        quaternion: (4,) rotation R as w, x, y, z.
+        translation: (3,) translation t.
+        camera_id: number of its camera.
+        name: path of its file in the folder of the photographs.
+    """
+
+    number: int
+    quaternion: Array
+    translation: Array
+    camera_id: int
+    name: str
 
 
 def read_points(folder: Path) -> tuple[Array, NDArray[np.int64]]:
@@ -64,13 +85,23 @@ def read_cameras(folder: Path) -> dict[int, StoredCamera]:
     return {camera[0]: camera for camera in _records(folder, "cameras", _camera_at, _camera_of)}
 
 
+def read_images(folder: Path) -> dict[int, StoredImage]:
+    """Return the images of a model by their numbers; see `read_points` for errors."""
+    return {image.number: image for image in _records(folder, "images", _image_at, _image_of, lines=2)}
+
+
 def _records(
-    folder: Path, name: str, read_at: Callable[[bytes, int], tuple[Any, int]], read_line: Callable[[list[str]], Any]
+    folder: Path,
+    name: str,
+    read_at: Callable[[bytes, int], tuple[Any, int]],
+    read_line: Callable[[list[str]], Any],
+    *,
+    lines: int = 1,
 ) -> Iterator[Any]:
     """Yield the records of a binary file, or of a text file if there is no binary one.
 
     `read_at` returns the record at a position of the data and its end. `read_line` converts the words of a line to a
-    record.
+    record. If a record has several lines, only the first is read.
     """
     path = folder / f"{name}.bin"
     if path.is_file():
@@ -84,11 +115,14 @@ def _records(
     path = path.with_suffix(".txt")
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is not a COLMAP model: there is no {name}.bin or {name}.txt")
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    numbered = enumerate(read_text(path).splitlines(), 1)
+    for number, line in numbered:
         if line.strip() and not line.startswith("#"):
             check()
             with naming(f"{path}: line {number}"):
                 yield read_line(line.split())
+            for _ in range(lines - 1):
+                next(numbered, None)
 
 
 def _take(data: bytes, start: int, size: int) -> bytes:
@@ -123,3 +157,27 @@ def _camera_of(words: list[str]) -> StoredCamera:
     if model not in MODELS:
         raise ValueError(f"camera {number} has model {model}, which caransac does not know")
     return int(number), MODELS.index(model), int(width), int(height), np.array([*map(float, params)], "<f8").tobytes()
+
+
+def _image_at(data: bytes, start: int) -> tuple[StoredImage, int]:
+    number, *pose, camera_id = IMAGE.unpack(_take(data, start, IMAGE.size))
+    start += IMAGE.size
+    end = data.find(b"\0", start)
+    name = _take(data, start, (len(data) if end < 0 else end) + 1 - start)[:-1]
+    start += len(name) + 1
+    (count,) = COUNT.unpack(_take(data, start, COUNT.size))
+    start += COUNT.size
+    _take(data, start, KEYPOINT * count)
+    return _image(number, pose, camera_id, os.fsdecode(name)), start + KEYPOINT * count
+
+
+def _image_of(words: list[str]) -> StoredImage:
+    number, qw, qx, qy, qz, tx, ty, tz, camera_id, *name = words
+    return _image(int(number), [*map(float, (qw, qx, qy, qz, tx, ty, tz))], int(camera_id), " ".join(name))
+
+
+def _image(number: int, pose: list[float], camera_id: int, name: str) -> StoredImage:
+    values = as_reals(pose, f"pose of image {number}")
+    if not 0 < np.linalg.norm(values[:4]) < np.inf:
+        raise ValueError(f"the rotation of image {number} is not a quaternion")
+    return StoredImage(number, values[:4], values[4:], camera_id, name)

@@ -15,8 +15,6 @@ from caransac.tuning import PatchTuning
 
 Photographs = tuple[NDArray[Any], NDArray[Any]]
 
-MAX_LEVEL = 3  # of the kernel
-
 
 def refine_in_photographs(
     images: Photographs,
@@ -69,4 +67,4 @@ def pyramid_level(images: Photographs, deviation_px: float, tuning: PatchTuning)
     """
     wider = deviation_px / tuning.usual_deviation_px
     room = min(max(image.shape[:2]) for image in images) / tuning.least_side
-    return min(round(log2(max(wider, 1.0))), int(log2(max(room, 1.0))), MAX_LEVEL)
+    return min(round(log2(max(wider, 1.0))), int(log2(max(room, 1.0))), tuning.max_level)

@@ -145,6 +145,7 @@ class Absolute(Problem):
 
     def share(self, weights: NDArray[Real]) -> NDArray[Real]:
         """Reduce the weights (n,) of keypoints that match several 3D points; see `Problem.share`."""
+        weights = super().share(weights)
         if self.keypoints is None:
             return weights
         together = np.bincount(self.keypoints, weights)[self.keypoints]
