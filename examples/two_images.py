@@ -18,16 +18,19 @@ result = caransac.estimate_relative_pose(
     CAMERA,
     scores=ratios,
     score_kind="ratio",
+    images=(image1, image2),  # refines the matches
     options=caransac.Options(keep_trace=True),
 )
 if not result.is_confident():
     raise SystemExit(f"no reliable pose: {result}")
 print(f"{result.num_inliers} inliers of {len(points1)} matches, confidence {result.confidence:.2f}")
+print(f"{result.num_refined} matches refined: noise {result.noise_before_px:.2f} px, then {result.noise_px:.2f} px")
 print(f"pose error {pose_error_deg(result.R, result.t, *TRUTH):.3f} degrees")
 
 if len(sys.argv) > 1:  # a folder for pictures
     out = Path(sys.argv[1])
     images = {"image1": image1, "image2": image2}
+    points2 = result.points2  # the refined points
     F = fundamental_from_essential(result.E, CAMERA.K, CAMERA.K)
     plot.draw_matches(out / "matches.png", points1, points2, result.probabilities, **images)
     plot.draw_epipolar_lines(out / "lines.png", F, points1[result.inliers], points2[result.inliers], **images)

@@ -14,10 +14,15 @@ from caransac.cli import main
 def test_demo_prints_a_table_and_draws(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "pictures")]) == 0
     printed = capsys.readouterr().out
-    for method in ("ca-ransac", "lm-lo", "lm-lo-u"):
-        row = next(line for line in printed.splitlines() if line.split()[:1] == [method])
-        assert float(row.split()[1]) < 1.0
-        assert (tmp_path / "pictures" / f"{method}.png").stat().st_size > 10_000
+    assert float(printed.split("Pose error ")[1].split("°")[0]) < 0.3
+    rows = [line.split() for line in printed.splitlines() if " of orb " in line or " of rootsift " in line]
+    assert len(rows) == 3
+    for _, _, _, count, alone, _, noise_alone, _, refined, _, noise, _, added, _ in rows:
+        assert int(count) > 300
+        assert float(refined) < 0.7 * float(alone) < 1
+        assert float(noise) < 0.7 * float(noise_alone)
+        assert float(added) < 1000
+    assert (tmp_path / "pictures" / "matches.png").stat().st_size > 10_000
     assert str(tmp_path / "pictures") in printed
     assert str(tmp_path / "pictures" / "report.html") in printed
     text = (tmp_path / "pictures" / "report.html").read_text()
