@@ -32,8 +32,8 @@ def test_bash_completes_commands_options_and_values(capsys):
     assert complete(text, "caransac", "") == names
     assert complete(text, "caransac", "p") == ["pose"]
     assert complete(text, "caransac", "pose", "--max") == ["--max-features", "--max-size", "--max-error"]
-    assert complete(text, "caransac", "pose", "a.jpg", "--no") == []
-    assert complete(text, "caransac", "view", "a.jpg", "--no") == ["--no-open"]
+    assert complete(text, "caransac", "pose", "a.jpg", "--no-o") == []
+    assert complete(text, "caransac", "view", "a.jpg", "--no") == ["--no-refine", "--no-open"]
     assert complete(text, "caransac", "pose", "a.jpg", "--features", "") == list(installed_features())
     assert complete(text, "caransac", "completion", "z") == ["zsh"]
     assert complete(text, "caransac", "pose", "--save", "m") == []  # no completion, so that bash completes file names

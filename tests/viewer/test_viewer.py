@@ -80,9 +80,11 @@ def test_every_round_has_its_probabilities_matrix_and_distances(tmp_path, pair, 
 @pytest.mark.parametrize("plane", [False, True])
 def test_refined_points_are_drawn_beside_the_given_ones(tmp_path, rng, plane):
     taken = photograph(rng, flat=plane)
-    found = caransac.estimate(**taken.pose, images=taken.images)
+    size = taken.images[0].shape[::-1]
+    sizes = {"image_size1": size, "image_size2": size}
+    found = caransac.estimate(**(taken.matches | sizes if plane else taken.pose), images=taken.images)
     assert (found.H is not None) is plane
-    cameras = {"camera1": taken.camera, "camera2": taken.camera}
+    cameras = {} if plane else {"camera1": taken.camera, "camera2": taken.camera}
     content = content_of(write_report(tmp_path / "r.html", found, taken.points1, taken.points2, **cameras))
     drawn, given = unpack(content["images"][1]["points"], "<f4"), unpack(content["given2"], "<f4")
     np.testing.assert_allclose(drawn.reshape(-1, 2), found.refinement.points2, atol=1e-4)
