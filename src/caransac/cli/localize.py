@@ -44,7 +44,7 @@ EXAMPLES = """\
 examples:
   caransac localize sparse/0 query.jpg             database.db next to sparse
   caransac localize sparse/0 query.jpg --database db.db --html query.html
-  caransac localize sparse/0 query.jpg --images photos
+  caransac localize sparse/0 query.jpg --images images
   caransac localize sparse/0 query.jpg --camera 1200,640,480±5% --json
   caransac localize sparse/0 queries/*.jpg --out poses.jsonl
 
