@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
@@ -31,11 +31,13 @@ class ModelPhotographs:
         model: the model.
         folder: folder of the photographs.
         images: images of the model whose photographs are in the folder, by their numbers.
+        read: function that reads a photograph by its path, and keeps the last ones for the next query.
     """
 
     model: ColmapModel
     folder: Path
     images: Mapping[int, StoredImage]
+    read: Callable[[Path], Image] = field(default_factory=lambda: lru_cache(maxsize=MOST_VIEWS)(read_image))
 
     @classmethod
     def find(cls, model: ColmapModel, files: str | Path, folder: str | Path) -> ModelPhotographs:
@@ -71,13 +73,14 @@ class ModelPhotographs:
             chosen: (k,) indices of the points to refine, most of which should be right.
             deviation_px: standard deviation of the points.
         """
-        total = np.zeros((len(points2d), 2, 2))
-        weighted, correlations = np.zeros_like(points2d), np.zeros(len(points2d))
+        # The given points count with a deviation of a pixel: patches along an edge say nothing about one direction.
+        total, weighted = np.tile(np.eye(2), (len(points2d), 1, 1)), points2d.copy()
+        correlations = np.zeros(len(points2d))
         refined = np.zeros(len(points2d), bool)
         for image, seen in self._views(rows, chosen):
             places = self._project(image, self.model.points3d[rows[seen]])
             seen, places = seen[np.isfinite(places).all(axis=1)], places[np.isfinite(places).all(axis=1)]
-            photographs = _photograph(self.folder / image.name), query
+            photographs = self.read(self.folder / image.name), query
             aligned = refine_points(photographs, places, points2d[seen] - PIXEL_CENTRE, deviation_px)
             found = seen[aligned.refined]
             information = aligned.information[aligned.refined]
@@ -87,6 +90,7 @@ class ModelPhotographs:
             refined[found] = True
         moved = points2d.copy()
         moved[refined] = np.linalg.solve(total[refined], weighted[refined][:, :, None])[:, :, 0]
+        total[~refined] = 0
         return RefinedMatches(points2=moved, refined=refined, correlations=correlations, information=total)
 
     def _views(
@@ -104,7 +108,7 @@ class ModelPhotographs:
     def _project(self, image: StoredImage, points3d: Array) -> Array:
         """Project points (n, 3) to an image. Return pixels (n, 2), NaN for points behind the camera or outside."""
         camera, path = read_camera(*self.model.cameras[image.camera_id]), self.folder / image.name
-        height, width = _photograph(path).shape[:2]
+        height, width = self.read(path).shape[:2]
         if (camera.width, camera.height) != (width, height):
             raise ValueError(
                 f"{path} has {width} x {height} pixels, but the model's camera has {camera.width} x {camera.height}: "
@@ -121,8 +125,3 @@ def _is_inside(folder: Path, name: str) -> bool:
     """Return True if a folder has the photograph of this name. Names are untrusted and must not lead out of it."""
     path = PurePosixPath(name)
     return not path.is_absolute() and ".." not in path.parts and "\0" not in name and (folder / name).is_file()
-
-
-@lru_cache(maxsize=MOST_VIEWS)
-def _photograph(path: Path) -> Image:
-    return read_image(path)
