@@ -1,6 +1,6 @@
 """The ablation covers every tuned number, and the documents contain its tables."""
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, is_dataclass
 
 import numpy as np
 import pytest
@@ -11,7 +11,9 @@ from caransac_lab.bench.studies import ablation
 
 
 def test_every_tuned_number_is_changed():
-    assert set(ablation.NUMBERS) == {each.name for each in fields(Tuning)}
+    # A nested record has the numbers for photographs, which the match sets of this study do not have.
+    own = {each.name for each in fields(Tuning) if not is_dataclass(getattr(DEFAULT_TUNING, each.name))}
+    assert set(ablation.NUMBERS) == own
     for name, values in ablation.NUMBERS.items():
         assert values and getattr(DEFAULT_TUNING, name) not in values, name
 
