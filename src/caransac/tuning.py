@@ -85,7 +85,7 @@ class Tuning:
         static_ratio: ratio below which matches are in the pool of the ablation without adaptive sampling (as in the
             paper).
         compared_on: number of most probable matches on which new models are compared; a quarter of all matches if that
-            is more. Candidates are refined on half as many.
+            is more. Candidates are refined on at most `compared_on` of these.
         spread_ranking: whether the ranking rewards consensus that is spread over the images. The best model so far is
             then not refined again with the new ones. False is the paper's ranking by the sum of the MSAC scores, which
             refines the best model so far in every round.
@@ -105,6 +105,7 @@ class Tuning:
         local_reach: maximum distance of matches in the local refinement, as a multiple of its threshold (as in the
             paper).
         local_steps: maximum number of Levenberg-Marquardt steps of the local refinement (as in the paper).
+        local_min_decrease: relative decrease of the cost below which the local refinement ends.
         agreeing_deg: maximum angle between the translation of the best model and the translations of the models that
             are averaged with it; 0 for no average.
         mean_exponent: exponent of the consensus in the weight of a model when agreeing models are averaged: a model
@@ -141,6 +142,7 @@ class Tuning:
     max_error: float = 4.0
     local_reach: float = 5**0.5
     local_steps: int = 10
+    local_min_decrease: float = 1e-3
     agreeing_deg: float = 10.0
     mean_exponent: float = 50.0
     min_weight: float = 1e-3

@@ -21,8 +21,8 @@ def local_steps(problem: Problem, max_error: float, noise: float, tuning: Tuning
         loss_scale=max_error,
         max_residual=tuning.local_reach * max_error,
         max_steps=tuning.local_steps,
-        max_points=tuning.compared_on // 2,  # as accurate as all points, and a tenth faster
-        min_decrease=1e-2,  # as accurate as 1e-4 on every match set, and a tenth faster
+        max_points=tuning.compared_on,
+        min_decrease=tuning.local_min_decrease,
         single_precision=True,
         intrinsics=problem.intrinsics_prior(noise),
     )

@@ -80,6 +80,7 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "max_error": (2.5, 6.0),
     "local_reach": (1.0, 4.0),
     "local_steps": (3, 30),
+    "local_min_decrease": (1e-2, 1e-4),
     "min_weight": (0.0, 0.05),
     "wide_loss_scale": (1.0, 10.0),
     "wide_gain": (0.0, 1.0),
