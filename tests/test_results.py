@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from memory import kept_bytes
 from photographs import photograph
 
 import caransac
@@ -19,7 +20,7 @@ from caransac.geometry import Array, depths, epipolar_corrections, homogeneous, 
 from caransac.geometry import essential_from_pose as essential
 from caransac.io.point_files import write_ply
 from caransac.robust import pipeline
-from caransac.synthetic import make_pair
+from caransac.synthetic import make_pair, make_query
 from caransac_lab.synthetic import random_plane
 
 TRACED = caransac.Options(keep_trace=True)
@@ -371,3 +372,26 @@ def test_estimates_are_assessed_when_they_are_read(monkeypatch):
     result = caransac.estimate_relative_pose(pair.points1, pair.points2, pair.camera1, pair.camera2)
     assert result.success and result.num_inliers > 50 and asked == []
     assert result.covariance.shape == (5, 5) and result.confidence > 0.5 and asked == [1]
+
+
+@pytest.mark.parametrize("estimate", ["pose", "sizes", "fundamental", "homography", "absolute"])
+def test_a_result_without_a_trace_keeps_no_arrays_of_the_rounds(estimate):
+    n = 2000
+    if estimate == "absolute":
+        query = make_query(n, outlier_ratio=0.5, seed=3)
+        found = caransac.estimate_absolute_pose(query.points2d, query.points3d, query.camera)
+    else:
+        pair = make_pair(n, outlier_ratio=0.5, seed=3)
+        points, sizes = (pair.points1, pair.points2), {"image_size1": (1024, 768), "image_size2": (1024, 768)}
+        found = {
+            "pose": lambda: caransac.estimate_relative_pose(*points, pair.camera1, pair.camera2),
+            "sizes": lambda: caransac.estimate_relative_pose(*points, **sizes),
+            "fundamental": lambda: caransac.estimate_fundamental(*points),
+            "homography": lambda: caransac.estimate_homography(*points),
+        }[estimate]()
+    unread = kept_bytes(found)
+    _ = found.confidence
+    read = kept_bytes(found)
+    # The points for the kernels in double and in single precision, two probabilities and a score of each match.
+    coordinates = 5 if estimate == "absolute" else 4
+    assert unread - read < n * (coordinates * 12 + 3 * 4) + 10_000

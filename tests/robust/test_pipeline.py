@@ -108,7 +108,7 @@ def test_the_trace_agrees_with_the_result(call):
 def test_scores_of_the_trace_match_its_models():
     pair = make_pair(700, outlier_ratio=0.5, seed=2)
     problem = problem_of(Essential, pair)
-    found = estimate_model(problem, MatchInfo(pair.scores), Options(early_stop=False))
+    found = estimate_model(problem, MatchInfo(pair.scores), Options(early_stop=False, keep_trace=True))
     start, *rounds = found.rounds
     network = load_network("default")
     side = side_information(problem.correspondences, problem.spreads, pair.scores, "ratio")

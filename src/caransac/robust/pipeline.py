@@ -70,7 +70,7 @@ def _estimate_from_part(problem: Problem, info: MatchInfo, options: Options, dra
     part = where(info.precision > 0)
     found = estimate_model(problem.subset(part), replace(info.take(part), precision=None), options, draw)
     problem = problem.through(found.k1)
-    found = extend(problem, part, found, options.keep_trace)
+    found = extend(problem, part, found)
     if found.model is None or options.method != "ca-ransac":
         return found
     network = load_network(problem.weights if options.weights == DEFAULT_WEIGHTS else options.weights)
@@ -85,6 +85,8 @@ def run_ca_ransac(problem: Problem, info: MatchInfo, options: Options, draw: Dra
         return _too_few(problem, network, options)
     side = describe_matches(problem, info, network.layout)
     found = adapt(problem, network, side, info, options, draw)
+    if not options.keep_trace:
+        found = found.without_trace()
     return replace(found, assess=partial(assess, problem.through(found.k1), network, found, options))
 
 

@@ -179,7 +179,8 @@ class Estimate:
         noise: noise of the last round, which determines the thresholds: median distance of right matches to its model.
         final_noise: median distance of right matches to the answer, measured on all matches.
         msac_scores: (n,) MSAC scores of the model at `max_error`; None without a model.
-        rounds: records of the rounds; empty for methods that keep no records.
+        rounds: records of the rounds; empty for methods that keep no records. Without a trace, they are those of
+            `without_trace`.
         lenses: evidence for uncertain lenses; None if they are exact or were not fitted.
         k1: k1 of the estimated lenses (see `Problem.through`); None for the given lenses.
         assess: function that returns the assessment of this estimate. It takes as long as a round, so only the better
@@ -209,6 +210,14 @@ class Estimate:
         nothing = replace(self, model=None, msac_scores=None, noise=0.0, final_noise=0.0, lenses=None, k1=None)
         return replace(nothing, stop_reason="degenerate", assess=assess)
 
+    def without_trace(self) -> Estimate:
+        """Return the estimate with only the first and the last round, without their samples, models and states.
+
+        An estimate is kept until it is assessed, and these arrays are most of its memory.
+        """
+        kept = self.rounds[:1] + self.rounds[1:][-1:]
+        return replace(self, rounds=tuple(_without_arrays(each) for each in kept))
+
     @property
     def probabilities(self) -> Floats | None:
         """(n,) inlier probabilities after the last round; None for methods without probabilities."""
@@ -218,6 +227,18 @@ class Estimate:
     def prior(self) -> Floats | None:
         """(n,) inlier probabilities before any model; None for methods without probabilities."""
         return self.rounds[0].probabilities if self.rounds else None
+
+
+def _without_arrays(record: Round) -> Round:
+    """Return the record of a round without its samples, models and states. It shares no memory with them."""
+    n = len(record.probabilities)
+    return replace(
+        record,
+        samples=np.empty((0, *record.samples.shape[1:]), np.int32),
+        models=np.empty((0, *record.models.shape[1:])),
+        msac_scores=np.empty((0, n), np.float32),
+        state=np.empty((n, 0), np.float32),
+    )
 
 
 def _are_finite(*values: float | Array | Floats | None) -> bool:

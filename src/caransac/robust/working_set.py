@@ -57,14 +57,10 @@ def widen(problem: Problem, chosen: Indices, found: Estimate, tuning: Tuning, ke
     return replace(found, rounds=tuple(_widen_round(problem, chosen, each) for each in rounds))
 
 
-def extend(problem: Problem, part: Indices, found: Estimate, keep_trace: bool) -> Estimate:
-    """Score all matches of the problem with the model that was estimated from a part (k,) of them.
-
-    Rounds between the first and the last one are dropped unless `keep_trace` is True.
-    """
+def extend(problem: Problem, part: Indices, found: Estimate) -> Estimate:
+    """Score all matches of the problem with the model that was estimated from a part (k,) of them."""
     scores = None if found.model is None else problem.msac_scores(found.model[None], found.max_error)[0]
-    rounds = found.rounds if keep_trace else found.rounds[:1] + found.rounds[1:][-1:]
-    return replace(found, msac_scores=scores, rounds=tuple(_widen_round(problem, part, each) for each in rounds))
+    return replace(found, msac_scores=scores, rounds=tuple(_widen_round(problem, part, each) for each in found.rounds))
 
 
 def _assess_on_all(

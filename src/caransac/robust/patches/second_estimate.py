@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from caransac._support.arrays import spread_usable
+from caransac._support.arrays import spread_usable, take_usable
 from caransac.geometry import Array
 from caransac.options import Options
 from caransac.result_parts import RefinedMatches, Refinement
@@ -84,7 +84,7 @@ def estimate_and_refine(
             refinement = Refinement(**vars(matches), is_used=accepted, noise_before_px=noise_px, given2=pixels2.copy())
         if not accepted:
             break
-        problem, found = moved, with_doubts(second, found)
+        problem, found = moved, with_doubts(second, found, take_usable(matches.refined, moved.usable))
     return problem, replace(found, num_hypotheses=drawn), refinement
 
 
@@ -98,8 +98,8 @@ def precision_of(matches: RefinedMatches, tuning: PatchTuning) -> Array:
     return np.where(matches.refined, hidden / (hidden + shown), 0.0)
 
 
-def with_doubts(second: Estimate, first: Estimate) -> Estimate:
-    """Return the second estimate, in which no match is more probable than in the first one, unless it was refined.
+def with_doubts(second: Estimate, first: Estimate, refined: NDArray[np.bool_]) -> Estimate:
+    """Return the second estimate, in which no match is more probable than in the first one, unless it was refined (n,).
 
     The second estimate knows only the distances of the other matches, not their scores.
     """
@@ -107,8 +107,7 @@ def with_doubts(second: Estimate, first: Estimate) -> Estimate:
     if known is None or before is None or len(known) != len(before):
         return second
     *earlier, last = second.rounds
-    other = ~last.state.any(axis=1)  # `extend` gives the other matches the state zero
-    probabilities = np.where(other, np.minimum(known, before), known)
+    probabilities = np.where(refined, known, np.minimum(known, before))
     return replace(second, rounds=(*earlier, replace(last, probabilities=probabilities)))
 
 

@@ -54,7 +54,7 @@ class Frame:
         if len(points) == 0:
             return cls(np.zeros(3), 1.0, np.eye(3))
         middle = len(points) // 2
-        centre = np.partition(points, middle, axis=0)[middle]
+        centre = np.partition(points, middle, axis=0)[middle].copy()  # a view would keep all points
         shifted = points - centre
         squares = np.einsum("ij,ij->i", shifted, shifted)
         median = math.sqrt(np.partition(squares, middle)[middle])
