@@ -28,7 +28,7 @@ LAYERS = [
     {"io"},
     {"api"},
     {"caransac"},  # the package itself, which users import
-    {"synthetic", "viewer", "verification", "integrations"},
+    {"synthetic", "viewer", "verification", "keypoint_refinement", "integrations"},
     {"cli"},
 ]
 PACKAGE = Path(caransac.__file__).parent

@@ -271,11 +271,33 @@ class ErrorFactors:
     refined_correlation: float = 0.005
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeypointTuning:
+    """How the keypoints of a collection are refined from the offsets of their matches.
+
+    Attributes:
+        shift_deviation_px: standard deviation of the shifts. It determines where a track as a whole ends up.
+        least_deviation_px: standard deviation of an offset beyond that of the grey levels, because surfaces are curved.
+        scales: scales of the Cauchy weights in the rounds of reweighting, as multiples of the deviation of an offset.
+        steps: steps of conjugate gradients in each round.
+        max_shift_px: a keypoint that would move farther stays, and its matches do not agree.
+        max_residual_px: maximum distance of the shifted keypoints of a match whose patches agree.
+    """
+
+    shift_deviation_px: float = 1.0
+    least_deviation_px: float = 0.1
+    scales: tuple[float, ...] = (8.0, 4.0, 2.0, 1.0)
+    steps: int = 3
+    max_shift_px: float = 3.0
+    max_residual_px: float = 0.5
+
+
 ALL = 10**9  # no limit on the number of matches
 
 DEFAULT_TUNING = Tuning()
 CAMERAS = CameraTuning()
 ERRORS = ErrorFactors()
+KEYPOINTS = KeypointTuning()
 
 # The paper's algorithm: thresholds come from the caller, not from the noise, and all matches score every model.
 PAPER_TUNING = replace(

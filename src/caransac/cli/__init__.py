@@ -11,7 +11,7 @@ from typing import NoReturn
 import caransac
 from caransac._support.interrupts import INTERRUPTED, InterruptGuard
 
-COMMANDS = ("pose", "view", "verify", "localize", "demo", "completion")
+COMMANDS = ("pose", "view", "verify", "refine", "localize", "demo", "completion")
 MOVED = ("train", "bench")  # commands of 0.2 that are in the lab now; the message about them is removed in 0.4
 DESCRIPTION = "Robust two-view geometry and camera poses from matches with many outliers."
 

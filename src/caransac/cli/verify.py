@@ -6,6 +6,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -15,6 +16,9 @@ from caransac.api.camera_pooling import CameraEstimate
 from caransac.camera_priors import EXIF_FOCAL_DEVIATION, check_deviation, split_deviation
 from caransac.cli import two_views
 from caransac.cli.quiet import add_quiet, note, say, show
+from caransac.cli.refined_keypoints import SOME_SKIPPED, RefinedFiles, refine_database, refine_files
+from caransac.keypoint_refinement import read_refinement
+from caransac.options import MaxError
 from caransac.verification import (
     BadPairError,
     CalibrationPolicy,
@@ -30,12 +34,11 @@ from caransac.verification import (
     verify,
 )
 from caransac.verification.executors import PAIRS_PER_WORKER
-from caransac.verification.pair_records import MIN_CONFIDENCE
+from caransac.verification.pair_records import MAX_ERROR_PX, MIN_CONFIDENCE
 from caransac.verification.pair_reports import check_pair_reports_path, write_pair_reports
 from caransac.verification.provenance import describe_kept
 
 MOST_CAMERAS = MOST_SKIPPED = 10  # maximum number in the summary
-SOME_SKIPPED = 3  # exit code if pairs were skipped
 UNKNOWN_REASONS = {"too_few_informative": "too few pairs constrain it", "disagreement": "its pairs disagree"}
 USAGE = """caransac verify DATABASE.db [options]
        caransac verify --features H5 --matches H5 --pairs TXT [options]"""
@@ -48,6 +51,8 @@ EXAMPLES = """examples:
   then run the mapper as usual
     caransac verify database.db
     caransac verify database.db --min-confidence 0.5 --report pairs.csv
+  the same, and refine the keypoints in the photographs (see caransac refine)
+    caransac verify database.db --images photos
   hloc
     caransac verify --features feats.h5 --matches matches.h5 --pairs pairs.txt \\
         --cameras cameras.txt --out verified.h5
@@ -72,15 +77,40 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("database", nargs="?", type=Path, metavar="DATABASE.db", help="COLMAP's database")
     add_quiet(parser)
-    _add_estimation(parser)
-    _add_run(parser)
-    _add_hloc(parser)
+    estimation = add_estimation(parser)
+    estimation.add_argument(
+        "--ratio-from-descriptors",
+        action="store_true",
+        help="compute second-nearest-neighbour ratios from the SIFT descriptors of the database, and use them as "
+        "scores: slower, but better at low inlier ratios",
+    )
+    run = parser.add_argument_group("the run")
+    run.add_argument("--overwrite", action="store_true", help="verify all pairs, even if they already have a geometry")
+    run.add_argument(
+        "--write-focals",
+        action="store_true",
+        help="after the last pair, write the focal lengths that were estimated from all pairs of a camera into the "
+        "database as priors; a distorted lens becomes SIMPLE_RADIAL with its k1",
+    )
+    run.add_argument(
+        "--images",
+        type=Path,
+        metavar="DIR",
+        help="folder of the photographs: after the verification, refine the keypoints as 'caransac refine' does, a "
+        "database in place and hloc's files into new ones, and verify again",
+    )
+    add_run(run)
+    hloc = add_hloc(parser)
+    hloc.add_argument(
+        "--out", type=Path, metavar="H5", help="inlier matches, in hloc's layout (default: MATCHES-verified.h5)"
+    )
     parser.set_defaults(run=run_verify, how_to_continue="the same command continues")
 
 
-def _add_estimation(parser: argparse.ArgumentParser) -> None:
+def add_estimation(parser: argparse.ArgumentParser, max_error_px: MaxError = MAX_ERROR_PX) -> argparse._ArgumentGroup:
+    """Add the options of the estimation of every pair. Return their group."""
     defaults = VerificationOptions()
-    how = two_views.add_options(parser, defaults.estimation)
+    how = two_views.add_options(parser, replace(defaults.estimation, max_error_px=max_error_px))
     how.add_argument(
         "--calibrated",
         choices=get_args(CalibrationPolicy),
@@ -111,28 +141,16 @@ def _add_estimation(parser: argparse.ArgumentParser) -> None:
         help=f"reject pairs with a lower confidence (default: {MIN_CONFIDENCE} if the focal lengths of a pair are "
         "known, otherwise 0)",
     )
-    how.add_argument(
-        "--ratio-from-descriptors",
-        action="store_true",
-        help="compute second-nearest-neighbour ratios from the SIFT descriptors of the database, and use them as "
-        "scores: slower, but better at low inlier ratios",
-    )
+    return how
 
 
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    run = parser.add_argument_group("the run")
-    run.add_argument("--overwrite", action="store_true", help="verify all pairs, even if they already have a geometry")
+def add_run(run: argparse._ArgumentGroup) -> None:
+    """Add the options of a run with many pairs."""
     run.add_argument(
         "--strict",
         action="store_true",
         help="stop at the first pair that cannot be read. By default such pairs are skipped and reported, and the exit "
         f"code is {SOME_SKIPPED}",
-    )
-    run.add_argument(
-        "--write-focals",
-        action="store_true",
-        help="after the last pair, write the focal lengths that were estimated from all pairs of a camera into the "
-        "database as priors; a distorted lens becomes SIMPLE_RADIAL with its k1",
     )
     run.add_argument(
         "--report",
@@ -158,24 +176,60 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_hloc(parser: argparse.ArgumentParser) -> None:
+def add_hloc(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options for hloc's files. Return their group."""
     hloc = parser.add_argument_group("hloc, instead of a database (needs the extra 'hloc')")
     hloc.add_argument("--features", type=Path, metavar="H5", help="keypoints")
     hloc.add_argument("--matches", type=Path, metavar="H5", help="matches; their scores are used as confidences")
     hloc.add_argument("--pairs", type=Path, metavar="TXT", help="two image names per line")
-    hloc.add_argument(
-        "--out", type=Path, metavar="H5", help="inlier matches, in hloc's layout (default: MATCHES-verified.h5)"
-    )
     hloc.add_argument(
         "--cameras",
         type=Path,
         metavar="TXT",
         help="intrinsics, 'name MODEL width height params...' per line; pairs without them get a fundamental matrix",
     )
+    return hloc
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """Verify all pairs, show the progress, print a summary and return the exit code."""
+    """Verify all pairs, refine the keypoints if there are photographs, and return the exit code."""
+    if arguments.images is None:
+        return verify_all(arguments)
+    again = with_values(arguments, max_error="auto", ratio_from_descriptors=False)  # refined keypoints are precise
+    if arguments.database is not None:
+        if arguments.database.exists() and read_refinement(arguments.database) is not None:  # by an earlier run
+            return verify_all(again, notes=False)
+        first = verify_all(with_values(arguments, report=None))
+        found = refine_database(arguments, arguments.database, None)
+    else:
+        first = verify_all(with_values(arguments, report=None))
+        verified = arguments.out or default_out(arguments.matches)
+        found = refine_files(with_values(arguments, matches=verified, out=None, out_features=None))
+    return max(first, verify_refined(again, found))
+
+
+def verify_refined(arguments: argparse.Namespace, found: RefinedFiles) -> int:
+    """Verify the pairs of refined keypoints and return the exit code."""
+    code = found.code
+    if found.need_verification:
+        code = max(code, verify_all(with_values(arguments, overwrite=False, **found.files), notes=False))
+    if found.intermediate is not None:
+        found.intermediate.unlink(missing_ok=True)
+    return code
+
+
+def with_values(arguments: argparse.Namespace, **values: object) -> argparse.Namespace:
+    """Return a copy of the arguments with other values."""
+    return argparse.Namespace(**{**vars(arguments), **values})
+
+
+def verify_all(arguments: argparse.Namespace, *, notes: bool = True) -> int:
+    """Verify all pairs, show the progress, print a summary and return the exit code.
+
+    Args:
+        arguments: arguments of the command.
+        notes: whether to describe pairs that were verified before with other settings.
+    """
     options = VerificationOptions(
         estimation=two_views.read_options(arguments),
         min_inliers=arguments.min_inliers,
@@ -187,7 +241,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     of_source = ("calibrated", "focal_deviation", "ratio_from_descriptors", "cameras")
     settings = describe_settings(options, **{name: getattr(arguments, name) for name in of_source})
     source, place = open_source(arguments, settings)
-    for line in describe_kept(source.kept_settings, settings):
+    for line in describe_kept(source.kept_settings, settings) if notes else ():
         note(arguments, f"caransac: {line}")
     reports, skipped, started = list[PairReport](), list[PairReport](), time.perf_counter()
     try:
@@ -271,7 +325,7 @@ def open_source(arguments: argparse.Namespace, settings: str) -> tuple[Source, P
         raise ValueError("--ratio-from-descriptors reads a COLMAP database; hloc's matches have scores of their own")
     if arguments.write_focals:
         raise ValueError("--write-focals writes to a COLMAP database; hloc's files have no cameras")
-    out = arguments.out or arguments.matches.with_name(f"{arguments.matches.stem}-verified.h5")
+    out = arguments.out or default_out(arguments.matches)
     files = HlocFiles(
         *hloc,
         out,
@@ -283,6 +337,11 @@ def open_source(arguments: argparse.Namespace, settings: str) -> tuple[Source, P
         strict=arguments.strict,
     )
     return files, out
+
+
+def default_out(matches: Path) -> Path:
+    """Return the file for the inliers of a file of matches."""
+    return matches.with_name(f"{matches.stem}-verified.h5")
 
 
 def parse_deviation(text: str) -> float:

@@ -50,21 +50,56 @@ def read_image(path: str | Path) -> Image:
         OSError: the file does not exist, is a folder or cannot be read.
         ValueError: the file is not an image or is too large; see `untrusted`.
     """
-    cv2 = _opencv()
-    path = as_path(path)
+    cv2, path = _opencv(), as_path(path)
+    pixels = _decode(_read_checked(path), path, cv2.IMREAD_COLOR)
+    return np.ascontiguousarray(pixels[:, :, ::-1])
+
+
+def read_grey(path: str | Path, size: tuple[int, int] | None = None, *, upright: bool = True) -> Image:
+    """Read the grey levels (height, width) of an image file as uint8.
+
+    Args:
+        path: path of the file.
+        size: (width, height) that the image must have, or None.
+        upright: whether to rotate the image by its EXIF orientation. The other orientation is returned if only that one
+            has the wanted size.
+
+    Raises:
+        OSError: the file does not exist, is a folder or cannot be read.
+        ValueError: the file is not an image, is too large, or has another size.
+    """
+    cv2, path = _opencv(), as_path(path)
+    data = _read_checked(path)
+    turned, stored = cv2.IMREAD_GRAYSCALE, cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
+    pixels = _decode(data, path, turned if upright else stored)
+    if size is not None and pixels.shape == size and size[0] != size[1]:  # (height, width) is (width, height)
+        pixels = _decode(data, path, stored if upright else turned)
+    if size is not None and pixels.shape != size[::-1]:
+        raise ValueError(f"{path} has {pixels.shape[1]} x {pixels.shape[0]} pixels, not {size[0]} x {size[1]}")
+    return pixels
+
+
+def _read_checked(path: Path) -> bytes:
+    """Return the content of an image file."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not an image")
     if not path.exists():
         raise FileNotFoundError(f"no such image: {path}")
     data = read_bytes(path)
     check_image(data, path)
+    return data
+
+
+def _decode(data: bytes, path: Path, mode: int) -> Image:
+    """Decode the content of an image file in a mode of OpenCV."""
+    cv2 = _opencv()
     try:
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), mode)
     except cv2.error:  # a broken header that asks for more memory than OpenCV allows
         pixels = None
     if pixels is None:
         raise ValueError(explain_unreadable(data, path))
-    return np.ascontiguousarray(pixels[:, :, ::-1])
+    return np.asarray(pixels)
 
 
 def write_image(path: str | Path, image: Image) -> Path:

@@ -117,7 +117,7 @@ class ColmapDatabase:
         self._descriptors_wanted = ratio_from_descriptors
         self._keypoints = KeypointCache(self._read_keypoints, lambda image_id: self._camera(image_id).camera, self.path)
         self._descriptors = lru_cache(CACHED_DESCRIPTORS)(self._read_descriptors)
-        self._connection = _connect(self.path, lock_timeout_s)
+        self._connection = open_database(self.path, lock_timeout_s=lock_timeout_s)
         self._strict = strict
         try:
             with explaining(self.path, OTHERWISE):
@@ -158,12 +158,12 @@ class ColmapDatabase:
 
     def focals(self, key: int) -> tuple[CameraFocal, CameraFocal]:
         """Return the known focal lengths of a pair."""
-        first, second = _split(key)
+        first, second = split_pair(key)
         return self._camera(first).focal, self._camera(second).focal
 
     def read(self, key: int) -> PairMatches:
         """Read a pair with its matches."""
-        ids, names = _split(key), self._names(key)
+        ids, names = split_pair(key), self._names(key)
         with naming_pair(names), explaining(self.path, OTHERWISE):
             self._check_images(key)
             matches = self._read_matches(key)
@@ -239,12 +239,12 @@ class ColmapDatabase:
         return self._cameras.get(image.camera_id) or ColmapCamera(problem=problem)
 
     def _names(self, key: int) -> tuple[str, str]:
-        first, second = _split(key)
+        first, second = split_pair(key)
         return self._image(first).name, self._image(second).name
 
     def _check_images(self, key: int) -> None:
         """Raise if the images of a pair are unusable."""
-        for image_id in _split(key):
+        for image_id in split_pair(key):
             if problem := self._camera(image_id).problem:
                 raise ValueError(f"{self.path}: {problem}")
 
@@ -257,7 +257,7 @@ class ColmapDatabase:
         matches: dict[int, dict[int, int]] = {}
         counted = "SELECT pair_id, rows FROM matches WHERE typeof(rows) = 'integer' AND rows >= ? ORDER BY pair_id"
         for key, rows in in_order(self._execute(counted, MIN_POOLED_MATCHES)):
-            first, second = (self._images.get(image_id) for image_id in _split(key))
+            first, second = (self._images.get(image_id) for image_id in split_pair(key))
             if first is None or second is None or first.camera_id != second.camera_id:
                 continue
             if first.camera_id in self._cameras and self._cameras[first.camera_id].awaits_pooling:
@@ -328,18 +328,19 @@ class ColmapDatabase:
         return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False).reshape(rows, cols)
 
 
-def _connect(path: Path, lock_timeout_s: float) -> sqlite3.Connection:
+def open_database(path: Path, *, writable: bool = True, lock_timeout_s: float = LOCK_TIMEOUT_S) -> sqlite3.Connection:
+    """Open a connection to an existing database. Raise an OSError or a ValueError that explains what is wrong."""
     if not path.exists():
         raise FileNotFoundError(f"no such database: {path}")
     if not path.is_file():
         raise ValueError(f"{path} is not a file: give the path of COLMAP's database.db")
-    for place in (path, path.parent):  # SQLite writes its journal beside the database
+    for place in (path, path.parent) if writable else ():  # SQLite writes its journal beside the database
         if not os.access(place, os.W_OK):
             raise PermissionError(f"{path} cannot be written to: {place} is read-only; copy the database elsewhere")
     with explaining(path, OTHERWISE):
         return connect(path, lock_timeout_s)
 
 
-def _split(key: int) -> tuple[int, int]:
+def split_pair(key: int) -> tuple[int, int]:
     """Return the two images of a pair, the smaller number first."""
     return divmod(key, MAX_IMAGES)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from caransac._support.arrays import check_whole
 from caransac._support.batch import submit_all
@@ -21,6 +21,22 @@ from caransac.verification.pair_records import BadPairError, PairGeometry, PairM
 from caransac.verification.pair_verification import profile_batch, verify_batch
 from caransac.verification.source import Source
 
+
+class NamedPair(Protocol):
+    """A pair of images for a worker."""
+
+    @property
+    def image1(self) -> str:
+        """Name of image 1."""
+        ...
+
+    @property
+    def image2(self) -> str:
+        """Name of image 2."""
+        ...
+
+
+Pair = TypeVar("Pair", bound=NamedPair)
 Value = TypeVar("Value")
 OnSkipped = Callable[[BadPairError], None]
 
@@ -69,7 +85,9 @@ def verify(
         source, executor, options, in_flight=in_flight, on_profiles=on_profiles, on_lost_worker=on_lost_worker
     )
     batches = _read_batches(source, source.pending, on_skipped, ratios)
-    for _, found in _run(executor, _for_workers(verify_batch, options), batches, in_flight, on_skipped, on_lost_worker):
+    for _, found in run_batches(
+        executor, _for_workers(verify_batch, options), batches, in_flight, on_skipped, on_lost_worker
+    ):
         source.write(found)
         if on_batch is not None:
             on_batch(found)
@@ -96,7 +114,7 @@ def pool_focals(
     batches = _read_batches(source, keys, _pass_over, {})
     done = 0
     profile = _for_workers(profile_batch, options)
-    for batch, asked in _run(executor, profile, batches, in_flight, _pass_over, on_lost_worker):
+    for batch, asked in run_batches(executor, profile, batches, in_flight, _pass_over, on_lost_worker):
         for pair, found in zip(batch, asked, strict=True):
             profiles[pair.key] = found.profile
             if found.ratios is not None and pair.key in pending:
@@ -116,20 +134,20 @@ def _pass_over(error: BadPairError) -> None:
     """Ignore a pair that cannot be profiled. It is reported when it is verified."""
 
 
-def _run(
+def run_batches(
     executor: Executor,
-    function: Callable[[list[PairMatches]], list[Value]],
-    batches: Iterable[list[PairMatches]],
+    function: Callable[[list[Pair]], list[Value]],
+    batches: Iterable[list[Pair]],
     in_flight: int,
     on_skipped: OnSkipped | None,
     on_lost_worker: Callable[[str], None] | None,
-) -> Iterator[tuple[list[PairMatches], list[Value]]]:
+) -> Iterator[tuple[list[Pair], list[Value]]]:
     """Yield finished batches with the results of a function for their pairs.
 
     Batches whose worker died are repeated at the end, pair by pair. A worker can die for any reason; a pair is blamed
     only if it kills a second worker.
     """
-    again: list[list[PairMatches]] = []
+    again: list[list[Pair]] = []
     deaths = 0
     for chosen in (batches, again):
         for batch, done in submit_all(executor, function, chosen, look_ahead=in_flight):

@@ -41,7 +41,7 @@ MOST_KEYPOINTS = 2**32 - 1  # maximum per image, because indices have 32 bits
 
 
 @dataclass(frozen=True)
-class _Pair:
+class MatchedImages:
     """Two images in the order of their matches, and the name of their group, which is empty if there is none."""
 
     image1: str
@@ -106,7 +106,7 @@ class HlocFiles:
             for name, camera in self._cameras.items()
         }
         self._sizes_wanted = calibrated != "never"
-        names = _read_pairs(pairs)
+        names = read_pairs(pairs)
         if calibrated == "always" and (without := sorted({n for pair in names for n in pair} - set(self._cameras))):
             raise ValueError(f"--calibrated always, but --cameras has no line for {without[0]}: add it, or use auto")
         with ExitStack() as opened:  # closed at once after an error, otherwise by `close`
@@ -181,29 +181,27 @@ class HlocFiles:
         """Close the files."""
         self._opened.close()
 
-    def _find(self, image1: str, image2: str, strict: bool) -> _Pair:
-        """Find the group of a pair's matches. A pair in reverse order, which hloc allows, is returned in that order."""
-        for first, second in ((image1, image2), (image2, image1)):
-            group = "/".join(name.replace("/", "-") for name in (first, second))
-            if group in self._matches:
-                return _Pair(first, second, group)
-        pair = _Pair(image1, image2, "")
+    def _find(self, image1: str, image2: str, strict: bool) -> MatchedImages:
+        """Find the group of a pair's matches, see `find_pair`."""
+        pair = find_pair(self._matches, image1, image2)
+        if pair.group:
+            return pair
         if strict:
             raise self._without_matches(pair)
         return pair
 
-    def _without_matches(self, pair: _Pair) -> ValueError:
+    def _without_matches(self, pair: MatchedImages) -> ValueError:
         return ValueError(
             f"{self._matches.path}: no matches of {pair.image1} and {pair.image2}: match this pair first, or remove "
             "it from --pairs"
         )
 
-    def _read_matches(self, pair: _Pair) -> tuple[MatchIndices, Floats | None]:
+    def _read_matches(self, pair: MatchedImages) -> tuple[MatchIndices, Floats | None]:
         """Read the indices (n, 2) of a pair's matches, and their scores (n,) if there are any."""
         if not pair.group:
             raise self._without_matches(pair)
         try:
-            return _as_matches(self._matches.group(pair.group))
+            return as_matches(self._matches.group(pair.group))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{self._matches.path}: corrupt matches of {pair.image1} and {pair.image2}: match this pair again "
@@ -212,26 +210,10 @@ class HlocFiles:
 
     def _image_size(self, name: str) -> ImageSize | None:
         """Return the size of an image if hloc stored it and it may be used, otherwise None."""
-        group = self._features.group(name)
-        size = group.array("image_size") if "image_size" in group else np.zeros(0)
-        if not self._sizes_wanted or size.shape != (2,) or size.dtype.kind not in "iuf":
-            return None
-        try:
-            return as_size(np.floor(size), "image_size")
-        except ValueError:  # an impossible size
-            return None
+        return read_size(self._features, name) if self._sizes_wanted else None
 
     def _read_keypoints(self, name: str) -> Floats:
-        """Read the keypoints (n, 2) of an image, in hloc's pixels."""
-        if name not in self._features or "keypoints" not in self._features.group(name):
-            raise ValueError(f"{self._features.path}: no keypoints of {name}: extract its features first")
-        try:
-            keypoints = as_reals(self._features.group(name).array("keypoints"), "keypoints")
-            return np.ascontiguousarray(as_points(keypoints[:, :2], "keypoints"), np.float32)
-        except (IndexError, ValueError) as error:
-            raise ValueError(
-                f"{self._features.path}: corrupt keypoints of {name}: extract its features again ({error})"
-            ) from error
+        return read_keypoints(self._features, name)
 
 
 def _check_output(out: Path, *inputs: str | Path | None) -> None:
@@ -240,7 +222,41 @@ def _check_output(out: Path, *inputs: str | Path | None) -> None:
     check_writable(out)
 
 
-def _as_matches(group: UntrustedGroup) -> tuple[MatchIndices, Floats | None]:
+def find_pair(matches: UntrustedGroup, image1: str, image2: str) -> MatchedImages:
+    """Find the group of a pair's matches. A pair in reverse order, which hloc allows, is returned in that order."""
+    for first, second in ((image1, image2), (image2, image1)):
+        group = "/".join(name.replace("/", "-") for name in (first, second))
+        if group in matches:
+            return MatchedImages(first, second, group)
+    return MatchedImages(image1, image2, "")
+
+
+def read_keypoints(features: UntrustedGroup, name: str) -> Floats:
+    """Read the keypoints (n, 2) of an image, in hloc's pixels."""
+    if name not in features or "keypoints" not in features.group(name):
+        raise ValueError(f"{features.path}: no keypoints of {name}: extract its features first")
+    try:
+        keypoints = as_reals(features.group(name).array("keypoints"), "keypoints")
+        return np.ascontiguousarray(as_points(keypoints[:, :2], "keypoints"), np.float32)
+    except (IndexError, ValueError) as error:
+        raise ValueError(
+            f"{features.path}: corrupt keypoints of {name}: extract its features again ({error})"
+        ) from error
+
+
+def read_size(features: UntrustedGroup, name: str) -> ImageSize | None:
+    """Return the size of an image if hloc stored it, otherwise None."""
+    group = features.group(name)
+    size = group.array("image_size") if "image_size" in group else np.zeros(0)
+    if size.shape != (2,) or size.dtype.kind not in "iuf":
+        return None
+    try:
+        return as_size(np.floor(size), "image_size")
+    except ValueError:  # an impossible size
+        return None
+
+
+def as_matches(group: UntrustedGroup) -> tuple[MatchIndices, Floats | None]:
     """Return the indices (n, 2) of the matches in a group, and their scores (n,) if there are any."""
     partners = group.array("matches0")
     if partners.ndim != 1 or partners.dtype.kind not in "iu" or np.any(partners > MOST_KEYPOINTS):
@@ -277,7 +293,7 @@ def read_cameras(path: Path) -> dict[str, Camera]:
     return cameras
 
 
-def _read_pairs(path: Path) -> list[tuple[str, str]]:
+def read_pairs(path: Path) -> list[tuple[str, str]]:
     """Read the pairs of a list, without duplicates."""
     if not path.is_file():
         raise FileNotFoundError(f"--pairs: no such file: {path}")

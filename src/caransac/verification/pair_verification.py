@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,13 @@ from caransac.results import EpipolarResult, FundamentalResult, HomographyResult
 from caransac.verification.build_identity import build_identity
 from caransac.verification.pair_records import Config, PairGeometry, PairMatches, VerificationOptions
 
+Pair = TypeVar("Pair")
+
 
 def verify_batch(pairs: Sequence[PairMatches], options: VerificationOptions, build: str) -> list[PairGeometry]:
     """Verify pairs one after the other, in a worker. Raise if the worker has another build of caransac."""
-    _check_build(build)
-    return [verify_pair(pair, options) for pair in _until_interrupted(pairs)]
+    check_build(build)
+    return [verify_pair(pair, options) for pair in until_interrupted(pairs)]
 
 
 class FocalProfile(NamedTuple):
@@ -46,18 +48,18 @@ class FocalProfile(NamedTuple):
 
 def profile_batch(pairs: Sequence[PairMatches], options: VerificationOptions, build: str) -> list[FocalProfile]:
     """Profile the focal lengths of pairs whose images share a camera; see `verify_batch`."""
-    _check_build(build)
-    return [_profile(pair, options) for pair in _until_interrupted(pairs)]
+    check_build(build)
+    return [_profile(pair, options) for pair in until_interrupted(pairs)]
 
 
-def _check_build(build: str) -> None:
+def check_build(build: str) -> None:
     """Raise if the caller has another build. Workers of a cluster may join at any time."""
     if build != build_identity():
         here = f"{build_identity()} on {platform.node()}"
         raise OSError(f"a worker has caransac {here}, but the caller has {build}: they must be the same")
 
 
-def _until_interrupted(pairs: Sequence[PairMatches]) -> Iterator[PairMatches]:
+def until_interrupted(pairs: Sequence[Pair]) -> Iterator[Pair]:
     """Yield the pairs. A worker thread stops between two pairs after an interruption."""
     for pair in pairs:
         interrupts.check()
