@@ -282,6 +282,9 @@ class KeypointTuning:
         steps: steps of conjugate gradients in each round.
         max_shift_px: a keypoint that would move farther stays, and its matches do not agree.
         max_residual_px: maximum distance of the shifted keypoints of a match whose patches agree.
+        unclear_shares: range of the share of agreeing matches of a pair, in which all its matches stay. The views
+            differ so much that the patches of many right matches are not similar: without them, buddha (ALIKED) loses 4
+            of 10 images. With even fewer agreeing matches, most pairs on entry_p10 (ORB) are wrong.
     """
 
     shift_deviation_px: float = 1.0
@@ -290,6 +293,7 @@ class KeypointTuning:
     steps: int = 3
     max_shift_px: float = 3.0
     max_residual_px: float = 0.5
+    unclear_shares: tuple[float, float] = (0.35, 0.5)
 
 
 ALL = 10**9  # no limit on the number of matches

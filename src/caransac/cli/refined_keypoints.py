@@ -138,7 +138,7 @@ def keeps_matches(arguments: argparse.Namespace) -> bool:
 
 def summarise_keypoints(summary: KeypointSummary, *, kept: bool) -> str:
     """Return the summary of a refinement."""
-    disagree = summary.matches - summary.agreeing
+    disagree = summary.matches - summary.agreeing - summary.unjudged
     share = f" ({disagree / max(summary.matches, 1):.1%})"
     refused = f"; {summary.refused} would move too far and stay" if summary.refused else ""
     return (

@@ -197,22 +197,22 @@ def run_verify(arguments: argparse.Namespace) -> int:
         return verify_all(arguments)
     again = with_values(arguments, max_error="auto", ratio_from_descriptors=False)  # refined keypoints are precise
     if arguments.database is not None:
-        if arguments.database.exists() and read_refinement(arguments.database) is not None:  # by an earlier run
-            return verify_all(again, notes=False)
+        if arguments.database.exists() and read_refinement(arguments.database) is not None:  # an earlier run did it
+            return verify_refined(again, refine_database(arguments, arguments.database, None))
         first = verify_all(with_values(arguments, report=None))
         found = refine_database(arguments, arguments.database, None)
     else:
         first = verify_all(with_values(arguments, report=None))
         verified = arguments.out or default_out(arguments.matches)
         found = refine_files(with_values(arguments, matches=verified, out=None, out_features=None))
-    return max(first, verify_refined(again, found))
+    return max(first, verify_refined(with_values(again, overwrite=False), found))
 
 
 def verify_refined(arguments: argparse.Namespace, found: RefinedFiles) -> int:
     """Verify the pairs of refined keypoints and return the exit code."""
     code = found.code
     if found.need_verification:
-        code = max(code, verify_all(with_values(arguments, overwrite=False, **found.files), notes=False))
+        code = max(code, verify_all(with_values(arguments, **found.files), notes=False))
     if found.intermediate is not None:
         found.intermediate.unlink(missing_ok=True)
     return code

@@ -7,7 +7,7 @@ keypoint explains the offsets of all its matches. Matches whose patches disagree
 from caransac.keypoint_refinement.collection import Collection, KeypointSummary
 from caransac.keypoint_refinement.colmap_keypoints import ColmapKeypoints, read_refinement, undo
 from caransac.keypoint_refinement.hloc_keypoints import HlocKeypoints
-from caransac.keypoint_refinement.refinement import refine_keypoints
+from caransac.keypoint_refinement.refine_collection import refine_keypoints
 from caransac.keypoint_refinement.work_file import WorkFile, work_file_of
 
 __all__ = [

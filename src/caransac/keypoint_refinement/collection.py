@@ -23,6 +23,7 @@ class KeypointSummary:
         matches: number of their verified matches.
         compared: number of matches whose patches are similar.
         agreeing: number of matches whose patches agree with those of the other matches of their keypoints.
+        unjudged: number of matches of pairs in which about half of the patches agree. They stay.
         moved: number of keypoints that were moved.
         refused: number of keypoints that stay because they would move too far.
         median_shift_px: median length of the shifts of moved keypoints.
@@ -33,6 +34,7 @@ class KeypointSummary:
     matches: int
     compared: int
     agreeing: int
+    unjudged: int
     moved: int
     refused: int
     median_shift_px: float
@@ -47,7 +49,7 @@ class RefinedKeypoints(Protocol):
         ...
 
     def agreeing(self, key: int) -> NDArray[np.bool_] | None:
-        """Return which verified matches (m,) of a pair agree; None if a photograph is missing."""
+        """Return which verified matches (m,) of a pair agree; None if that is unknown."""
         ...
 
 

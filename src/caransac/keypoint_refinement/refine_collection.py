@@ -192,15 +192,25 @@ class _Refined:
         return shifts
 
     def agreeing(self, key: int) -> NDArray[np.bool_] | None:
-        """Return which verified matches (m,) of a pair agree; None without photographs."""
-        return self._agree(key)[0] if key in self._done else None
+        """Return which verified matches (m,) of a pair agree.
+
+        None if that is unknown: there are no photographs, or about half of the patches are not similar because the
+        views differ much.
+        """
+        if key not in self._done:
+            return None
+        agree = self._agree(key)[0]
+        return agree if _is_clear(agree) else None
 
     def summary(self) -> KeypointSummary:
         """Describe the refinement."""
-        agreeing, residuals = 0, [np.zeros(0, np.float32)]
+        agreeing, unjudged, residuals = 0, 0, [np.zeros(0, np.float32)]
         for key in self._done:
             agree, distances = self._agree(key)
-            agreeing += int(agree.sum())
+            if _is_clear(agree):
+                agreeing += int(agree.sum())
+            else:
+                unjudged += len(agree)
             residuals.append(distances.astype(np.float32))
         lengths = np.linalg.norm(self._shifts, axis=1)
         moved, remaining = lengths[lengths > 0], np.concatenate(residuals)
@@ -209,6 +219,7 @@ class _Refined:
             matches=sum(matches for matches, _ in self._done.values()),
             compared=len(remaining),
             agreeing=agreeing,
+            unjudged=unjudged,
             moved=len(moved),
             refused=int(self._refused.sum()),
             median_shift_px=float(np.median(moved)) if len(moved) else 0.0,
@@ -255,3 +266,9 @@ class _Refined:
         """Return the number of the first keypoint of both images of a pair."""
         first, second = self._collection.images_of(key)
         return self._start[first], self._start[second]
+
+
+def _is_clear(agree: NDArray[np.bool_]) -> bool:
+    """Return whether the patches of a pair show which matches (m,) are right."""
+    low, high = KEYPOINTS.unclear_shares
+    return not low <= agree.mean() < high
