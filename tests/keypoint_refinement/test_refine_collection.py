@@ -131,7 +131,7 @@ def test_an_interrupted_run_continues(photos, verified, tmp_path, monkeypatch):
     undisturbed = tmp_path / "undisturbed.db"
     run(ColmapKeypoints(verified, photos, undisturbed))
 
-    def stop(done, total):
+    def stop(done, _):
         if done >= 4:
             raise KeyboardInterrupt
 
@@ -154,7 +154,7 @@ def test_the_result_does_not_depend_on_parts(photos, verified, tmp_path, monkeyp
         np.testing.assert_allclose(one, other, atol=1e-3)
 
 
-def test_offsets_of_another_database_are_not_used(verified, photos, tmp_path):
+def test_offsets_of_another_database_are_not_used(tmp_path):
     path = tmp_path / "work"
     with WorkFile(path, "before") as work:
         work._connection.execute("INSERT INTO offsets VALUES (1, 5, 0, 1, x'')")
