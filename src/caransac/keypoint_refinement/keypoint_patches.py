@@ -12,7 +12,7 @@ from caransac.geometry import Floats
 from caransac.io.images import Image, read_grey
 from caransac.kernels import local_maps
 from caransac.robust.patches.alignment import refine_in_photographs
-from caransac.tuning import PATCHES
+from caransac.tuning import DEFAULT_TUNING
 from caransac.verification.pair_records import ImageSize, MatchIndices
 from caransac.verification.pair_verification import check_build, until_interrupted
 
@@ -131,8 +131,9 @@ def align_pair(pair: PhotographedPair, cache: PhotographCache) -> PairOffsets:
         problems = {name: text for name, text in named.items() if isinstance(text, str)}
         return PairOffsets(key=pair.key, num_matches=count, aligned=np.zeros(0, ALIGNED), problems=problems)
     points1, points2 = pair.points1.astype(float), pair.points2.astype(float)
-    maps = local_maps(points1, points2, PATCHES.neighbours)
-    found = refine_in_photographs((first, second), points1, points2, maps=maps)
+    tuning = DEFAULT_TUNING.patches
+    maps = local_maps(points1, points2, tuning.neighbours)
+    found = refine_in_photographs((first, second), points1, points2, tuning, maps=maps)
     rows = np.flatnonzero(found.refined)
     aligned = np.zeros(len(rows), ALIGNED)
     aligned["match"], aligned["keypoints"], aligned["map"] = rows, pair.matches[rows], maps[rows]

@@ -22,15 +22,18 @@ def refine_in_photographs(
     points2: Array,
     tuning: PatchTuning,
     chosen: NDArray[np.intp] | None = None,
+    maps: Array | None = None,
     deviation_px: float = 0.0,
 ) -> RefinedMatches:
     """Refine the chosen matches (k,), most of which should be right; None for all.
 
-    Patches are compared through local affine maps, which come from neighbouring matches. The derivatives of a
-    homography are not better. `deviation_px` is the standard deviation of the points, if it is known.
+    Patches are compared through local affine maps (k, 2, 2), which come from neighbouring matches unless they are
+    given. The derivatives of a homography are not better. `deviation_px` is the standard deviation of the points, if it
+    is known.
     """
     index = np.arange(len(points1)) if chosen is None else chosen
-    maps = local_maps(points1[index], points2[index], tuning.neighbours)
+    if maps is None:
+        maps = local_maps(points1[index], points2[index], tuning.neighbours)
     moved, refined = points2.copy(), np.zeros(len(points2), bool)
     correlations, information = np.zeros(len(points2)), np.zeros((len(points2), 2, 2))
     level = pyramid_level(images, deviation_px, tuning)
