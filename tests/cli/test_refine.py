@@ -232,7 +232,7 @@ def test_a_full_disk_leaves_the_database(folder, owner, where):
 def test_a_read_only_database_can_only_be_copied(folder, monkeypatch, capsys):
     path = folder / "verified.db"
     before = content_of(path)
-    monkeypatch.setattr("os.access", lambda place, mode: False)  # root may write everywhere
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
     assert refine(folder, "--in-place") == 2
     assert "is read-only" in capsys.readouterr().err
     monkeypatch.undo()

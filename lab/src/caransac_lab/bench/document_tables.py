@@ -630,6 +630,16 @@ def reconstruction_photographs(results: Results) -> str:
     return table(["verified by", *columns.values()], lines)
 
 
+def keypoints(results: Results) -> str:
+    """COLMAP's mapper before and after the refinement of keypoints."""
+    columns = load_study("keypoints").COLUMNS
+    lines = []
+    for scene, found in results["keypoints"]["scenes"].items():
+        lines.append([f"*{scene}, {found['views']} images*", *[""] * len(columns)])
+        lines += [[row, *(number(figures[name]) for name in columns)] for row, figures in found["rows"].items()]
+    return table(["", *columns.values()], lines)
+
+
 def focal_pooling(results: Results) -> str:
     """Reconstruction without a focal length."""
     columns = {

@@ -47,6 +47,8 @@ SPARSE = tuple(
     f"images/{name}" for name in ("train/kitchen", "train/lund", "train/south_building", "val/herz_jesus_p25")
 )
 
+LASER = ("images/val/entry_p10", "images/val/herz_jesus_p25")
+
 
 @dataclass(frozen=True)
 class Step:
@@ -167,6 +169,7 @@ STEPS = (
         "photographs", data={"": SCORED, "--photographs": ("images/val",)}, needs="--photographs", minutes=6, timed=True
     ),
     Step("reconstruction", data={"--photographs": SPARSE}, minutes=8, timed=True),
+    Step("keypoints", data={"": LASER}, needs="", minutes=5),
     Step("real_databases", data={"": MAPPED}, needs="", minutes=3, timed=True),
     Step("verification", words=("--pairs", "3000", "--colmap-pairs", "200"), full=(), minutes=1.5, whole=True),
     Step("hostile_databases", minutes=0.5),

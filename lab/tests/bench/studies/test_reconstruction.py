@@ -56,6 +56,19 @@ def test_the_mapper_finds_all_cameras(tmp_path):
     assert "| caransac, 4 px | 5 |" in (tmp_path / "result.md").read_text()
 
 
+def test_refined_keypoints_give_better_poses(tmp_path):
+    folder = write_photographs(tmp_path / "house")
+    cameras = json.loads((folder / "cameras.json").read_text())
+    cameras["4"]["R"] = render_views(5, width=320, height=240, seed=1).rotations[4].tolist()
+    (folder / "cameras.json").write_text(json.dumps(cameras))
+    rows = run(tmp_path, "keypoints", "--quick", folder)["scenes"]["house"]["rows"]
+    before, after = rows["ORB, verified"], rows["ORB, refined"]
+    assert before["images"] == after["images"] == 5
+    assert after["reprojection_px"] < 0.6 * before["reprojection_px"]
+    assert after["centre_mm"] < before["centre_mm"]
+    assert rows["COLMAP's SIFT, refined"]["images"] == 5
+
+
 def test_the_focal_length_is_found_before_mapping(tmp_path):
     small = ("--width", "320", "--workers", "2", "--views", "6", "--scenes", "1")
     (rows,) = run(tmp_path, "focal_pooling", *small)["scenes"]
