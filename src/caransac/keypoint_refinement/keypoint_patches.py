@@ -16,7 +16,7 @@ from caransac.tuning import DEFAULT_TUNING
 from caransac.verification.pair_records import ImageSize, MatchIndices
 from caransac.verification.pair_verification import check_build, until_interrupted
 
-CACHED_BYTES = 2**28  # grey levels that a worker keeps in memory
+CACHED_BYTES = 2**27  # grey levels that a worker keeps in memory
 # One aligned match: its number among the verified matches of the pair, its keypoints, and the fields of
 # `AlignedMatches`.
 ALIGNED = np.dtype(

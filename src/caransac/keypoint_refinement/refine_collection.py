@@ -24,6 +24,7 @@ PAIRS_PER_BATCH = 128
 IMAGES_PER_BLOCK = 16  # a batch has the pairs between two blocks of images, so that each photograph is read once for it
 MATCHES_PER_PART = 2**18  # 50 MB of equations
 PARTS_IN_MEMORY = 8  # more are read again for every product
+RESIDUAL_STEP_PX, RESIDUAL_BINS = 0.001, 4000  # for the median of the summary
 
 
 def refine_keypoints(
@@ -204,26 +205,29 @@ class _Refined:
 
     def summary(self) -> KeypointSummary:
         """Describe the refinement."""
-        agreeing, unjudged, residuals = 0, 0, [np.zeros(0, np.float32)]
+        agreeing, unjudged = 0, 0
+        residuals = np.zeros(RESIDUAL_BINS, np.intp)  # numbers by size, because there may be very many
         for key in self._done:
             agree, distances = self._agree(key)
             if _is_clear(agree):
                 agreeing += int(agree.sum())
             else:
                 unjudged += len(agree)
-            residuals.append(distances.astype(np.float32))
+            bins = np.minimum(distances / RESIDUAL_STEP_PX, RESIDUAL_BINS - 1).astype(np.intp)
+            residuals += np.bincount(bins, minlength=RESIDUAL_BINS)
         lengths = np.linalg.norm(self._shifts, axis=1)
-        moved, remaining = lengths[lengths > 0], np.concatenate(residuals)
+        moved, compared = lengths[lengths > 0], int(residuals.sum())
+        median = int(np.searchsorted(np.cumsum(residuals), compared / 2))
         return KeypointSummary(
             pairs=len(self._done),
             matches=sum(matches for matches, _ in self._done.values()),
-            compared=len(remaining),
+            compared=compared,
             agreeing=agreeing,
             unjudged=unjudged,
             moved=len(moved),
             refused=int(self._refused.sum()),
             median_shift_px=float(np.median(moved)) if len(moved) else 0.0,
-            median_residual_px=float(np.median(remaining)) if len(remaining) else 0.0,
+            median_residual_px=RESIDUAL_STEP_PX * median,
         )
 
     def _agree(self, key: int) -> tuple[NDArray[np.bool_], Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from caransac.geometry import Array
 from caransac.tuning import KEYPOINTS
 
+Values = NDArray[Any]  # float32 where memory matters
 Numbers = NDArray[np.intp] | NDArray[np.int32]
 
 
@@ -55,11 +57,11 @@ def solve_shifts(equations: Callable[[], Iterable[Equations]], num_keypoints: in
             need not fit into memory.
         num_keypoints: number of keypoints N.
     """
-    shifts = np.zeros((2, num_keypoints))
+    shifts = np.zeros((2, num_keypoints), np.float32)  # there may be very many keypoints
     prior = KEYPOINTS.shift_deviation_px**-2
     for scale in KEYPOINTS.scales:
-        weights = list[Array]()
-        gradient, blocks = prior * shifts, np.zeros((2, 2, num_keypoints))
+        weights = list[Values]()
+        gradient, blocks = prior * shifts, np.zeros((2, 2, num_keypoints), np.float32)
         blocks[0, 0] = blocks[1, 1] = prior
         for part in equations():
             residuals = part.apply(shifts) - part.offsets
@@ -68,17 +70,17 @@ def solve_shifts(equations: Callable[[], Iterable[Equations]], num_keypoints: in
             gradient += part.apply_transposed(weight * residuals, num_keypoints)
             part.add_blocks(weight, blocks)
 
-        def product(vector: Array, weights: list[Array] = weights) -> Array:
+        def product(vector: Values, weights: list[Values] = weights) -> Values:
             total = prior * vector
             for part, weight in zip(equations(), weights, strict=True):
                 total += part.apply_transposed(weight * part.apply(vector), num_keypoints)
             return total
 
         shifts -= _conjugate_gradients(product, gradient, _inverse(blocks))
-    return np.ascontiguousarray(shifts.T)
+    return np.ascontiguousarray(shifts.T, float)
 
 
-def _conjugate_gradients(product: Callable[[Array], Array], right: Array, preconditioner: Array) -> Array:
+def _conjugate_gradients(product: Callable[[Values], Values], right: Values, preconditioner: Values) -> Values:
     """Return about the x (2, N) with ``product(x) = right``, after a few steps from zero."""
     x, residual = np.zeros_like(right), right
     z = np.einsum("ijn,jn->in", preconditioner, residual)
@@ -112,7 +114,7 @@ class Equations:
         self.factors = -np.einsum("ijn,njk->ikn", second, matches.maps.astype(np.float32)), second
         self.offsets = np.einsum("ijn,nj->in", second, matches.offsets.astype(np.float32))
 
-    def apply(self, shifts: Array) -> Array:
+    def apply(self, shifts: Values) -> Values:
         """Return the left sides (2, n) for shifts (2, N)."""
         shifts = shifts.astype(np.float32)
         first, second = (
@@ -121,15 +123,15 @@ class Equations:
         )
         return np.asarray(first + second)
 
-    def apply_transposed(self, values: Array, num_keypoints: int) -> Array:
+    def apply_transposed(self, values: Values, num_keypoints: int) -> Values:
         """Return the product (2, N) of the transposed matrix and values (2, n)."""
-        total = np.zeros((2, num_keypoints))
+        total = np.zeros((2, num_keypoints), np.float32)
         for factor, number in zip(self.factors, self.keypoints, strict=True):
             for axis, value in enumerate(np.einsum("ijn,in->jn", factor, values)):
                 total[axis] += np.bincount(number, value, num_keypoints)
         return total
 
-    def add_blocks(self, weight: Array, blocks: Array) -> None:
+    def add_blocks(self, weight: Values, blocks: Values) -> None:
         """Add the diagonal blocks of the weighted normal matrix to `blocks` (2, 2, N)."""
         for factor, number in zip(self.factors, self.keypoints, strict=True):
             squares = np.einsum("ijn,ikn,n->jkn", factor, factor, weight)
@@ -138,13 +140,13 @@ class Equations:
         blocks[1, 0] = blocks[0, 1]
 
 
-def _inverse(matrices: Array) -> Array:
+def _inverse(matrices: Values) -> Values:
     """Return the inverses of symmetric matrices (2, 2, n)."""
     (a, b), (_, d) = matrices
-    return np.asarray(np.array([[d, -b], [-b, a]]) / (a * d - b * b))
+    return np.array([[d, -b], [-b, a]]) / (a * d - b * b)
 
 
-def _root(matrices: Array) -> Array:
+def _root(matrices: Values) -> Values:
     """Return upper triangular U with ``U^T U`` equal to positive definite matrices (2, 2, n)."""
     (a, b), (_, d) = matrices
     top = np.sqrt(a)
