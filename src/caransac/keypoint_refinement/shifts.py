@@ -143,7 +143,7 @@ class Equations:
 def _inverse(matrices: Values) -> Values:
     """Return the inverses of symmetric matrices (2, 2, n)."""
     (a, b), (_, d) = matrices
-    return np.array([[d, -b], [-b, a]]) / (a * d - b * b)
+    return np.asarray(np.array([[d, -b], [-b, a]]) / (a * d - b * b))
 
 
 def _root(matrices: Values) -> Values:
