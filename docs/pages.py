@@ -11,7 +11,19 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 # The two parts of the documentation, each in this order; further pages of the folder follow in the guide.
 GUIDE = (
-    *("calls", "faq", "conventions", "pose", "viewer", "matchers", "colmap", "hloc", "keypoints", "localisation", "migration"),
+    *(
+        "calls",
+        "faq",
+        "conventions",
+        "pose",
+        "viewer",
+        "matchers",
+        "colmap",
+        "hloc",
+        "keypoints",
+        "localisation",
+        "migration",
+    ),
     *("formats", "performance", "reliability", "algorithm", "paper"),
 )
 LAB = ("benchmark", "training")

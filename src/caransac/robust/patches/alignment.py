@@ -22,8 +22,9 @@ def refine_in_photographs(
     points2: Array,
     tuning: PatchTuning,
     chosen: NDArray[np.intp] | None = None,
-    maps: Array | None = None,
     deviation_px: float = 0.0,
+    *,
+    maps: Array | None = None,
 ) -> RefinedMatches:
     """Refine the chosen matches (k,), most of which should be right; None for all.
 
