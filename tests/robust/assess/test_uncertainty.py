@@ -207,9 +207,10 @@ def bend(pixels, k1):
     return CAMERA.rays_to_pixels(rays * (1 + k1 * np.sum(rays**2, axis=1, keepdims=True)))
 
 
+@pytest.mark.slow
 def test_the_covariance_includes_estimated_lenses():
     lens, off = CAMERA.with_lens(0.0, 0.1), []
-    for seed in range(20):
+    for seed in range(60):
         *points, R, t = make_matches(np.random.default_rng([seed, 9]), 400, 0.5)
         found = estimate_relative_pose(*(bend(each, -0.1) for each in points), lens, lens, same_camera=True)
         assert found.covariance_of == (*NAMES, "k1") and found.covariance.shape == (6, 6)
@@ -223,7 +224,7 @@ def test_the_covariance_includes_estimated_lenses():
         )
     k1, distances_sq = np.array(off).T
     assert 0.5 < np.sqrt(np.mean(k1**2)) < 1.6
-    assert np.mean(distances_sq < CHI_SQ_95[5]) >= 0.8
+    assert np.mean(distances_sq < CHI_SQ_95[5]) >= 0.85
     *points, R, t = make_matches(np.random.default_rng(5), 400, 0.5)
     flat = estimate_relative_pose(*points, lens, lens)
     assert flat.covariance_of == NAMES, "no k1 was estimated"
