@@ -145,6 +145,11 @@ def as_covariance(matrix: Array) -> Array | None:
     if not np.isfinite(matrix).all():
         return None
     matrix = 0.5 * matrix + 0.5 * matrix.T
+    try:
+        np.linalg.cholesky(matrix)  # it exists if the matrix is positive definite, and is much faster than eigh
+        return matrix
+    except np.linalg.LinAlgError:
+        pass
     deviations = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
     units = deviations[:, None] * deviations  # numbers have different units
     matrix = np.where(units > 0, matrix, 0.0)

@@ -30,13 +30,21 @@ def mirrored_share(points1: Array, points2: Array) -> float | None:
     if len(points1) < FEWEST:
         return None
     every = -(-len(points1) // POINTS)
-    first, second = points1[::every], points2[::every]
-    distances_sq = _distances_sq(first) + _distances_sq(second)  # points near in both images are near in space
+    return share_of_turns(*mirrored_turns(points1[::every], points2[::every]))
+
+
+def share_of_turns(opposite: int, decided: int) -> float | None:
+    """Return `mirrored_share`, given the numbers of `mirrored_turns`."""
+    return opposite / decided if decided >= FEWEST else None
+
+
+def mirrored_turns(points1: Array, points2: Array) -> tuple[int, int]:
+    """Return the number of points (n, 2) that turn in opposite directions, and of those that turn in both images."""
+    distances_sq = _distances_sq(points1) + _distances_sq(points2)  # points near in both images are near in space
     # Skip the nearest neighbours, because noise affects their turns most. A point itself is number 0.
     near = np.argpartition(distances_sq, (NEIGHBOUR, NEIGHBOUR + 1), axis=1)[:, NEIGHBOUR : NEIGHBOUR + 2].T
-    turns = _turns(first, *near) * _turns(second, *near)
-    decided = np.count_nonzero(turns)
-    return np.count_nonzero(turns < 0) / decided if decided >= FEWEST else None
+    turns = _turns(points1, *near) * _turns(points2, *near)
+    return int(np.count_nonzero(turns < 0)), int(np.count_nonzero(turns))
 
 
 def _distances_sq(points: Array) -> Floats:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caransac.geometry import Array
-from caransac.geometry.mirroring import mirrored_share
-from caransac.kernels import RefineOptions, most_likely, where
+from caransac.geometry.mirroring import NEIGHBOUR, POINTS, share_of_turns
+from caransac.kernels import RefineOptions, mirrored_turns, most_likely, where
 from caransac.options import Options
 from caransac.robust.loop.steps import quick_model
 from caransac.robust.problems import Absolute, Problem
@@ -66,8 +66,8 @@ def find_mirroring(problem: Problem, found: Estimate, options: Options) -> float
         largest_chance = 3.0  # deviations; smaller gains of consensus may be noise
         return 1.0 if difference.sum() > largest_chance * np.linalg.norm(difference) else None
     inliers = where(found.msac_scores > 0)
-    some = problem.subset(inliers[:: len(inliers) // 128 + 1])  # a few suffice: copying all would double the time
-    return mirrored_share(some.points1, some.points2)
+    some = problem.correspondences.subset(inliers[:: len(inliers) // POINTS + 1])
+    return share_of_turns(*mirrored_turns(some, NEIGHBOUR))
 
 
 def unmoved(problem: Problem, max_error: float) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from caransac.geometry import Array, direction_basis, symmetric_inverse
-from caransac.kernels import ABSOLUTE, ABSOLUTE_FOCAL_POSES, RELATIVE, change_lenses, lens_information
+from caransac.kernels import ABSOLUTE, ABSOLUTE_FOCAL_POSES, RELATIVE, change_lenses, fit_evidence, lens_information
 from caransac.robust.loop.scale import corrected_noise
 from caransac.robust.problems import Absolute, Problem, with_intrinsics
 from caransac.robust.problems.base import posterior_information
@@ -50,34 +50,34 @@ def measured_fit(problem: Problem, found: Estimate, weights: Array, loss_scale: 
     dimensions, tuning = problem.error_dimensions, DEFAULT_TUNING
     freedoms = (RELATIVE if problem.num_images == 2 else ABSOLUTE).pose
     residuals, slopes = problem.model_kernels.jacobian(found.model, problem.correspondences)
-    slopes = slopes.reshape(len(weights), dimensions, -1)
-    squares = np.square(residuals).reshape(len(weights), dimensions).sum(axis=1)
-    near = squares < (tuning.noise_reach * found.noise) ** 2
-    kept = np.flatnonzero(near & (np.einsum("ndf,ndf->n", slopes, slopes) < ERRORS.steepest**2))
-    thinning = max(len(kept) / enough, 1.0)
-    if thinning > 1:
-        kept = kept[np.linspace(0, len(kept) - 1, enough).astype(int)]
-    squares, slopes = squares[kept], slopes[kept].reshape(len(kept) * dimensions, -1)
-    shared, weights = problem.share(weights)[kept], weights[kept]
-    right = shared * _right_shares(squares / found.noise**2, slopes[:, :freedoms], shared, dimensions)
+    right, information, thinning, count, pull, spread = fit_evidence(
+        residuals.reshape(-1),
+        slopes.reshape(residuals.size, -1),
+        weights,
+        problem.share(weights),
+        noise=found.noise,
+        loss_scale=loss_scale,
+        reach=tuning.max_error,
+        last=tuning.noise_reach,
+        steepest=ERRORS.steepest,
+        by_chance=ERRORS.chosen / dimensions,
+        enough=enough,
+        freedoms=freedoms,
+    )
     deviation = corrected_noise(problem, found.model, found.noise, tuning)[1] / problem.median_error
     stated = found.final_noise / problem.median_error
     deviation = max(deviation, 1e-6 * stated)
-    count, relative = float(right.sum()), 1 / (1 + squares / loss_scale**2)
-    pull = float(right @ (relative * squares)) / dimensions
     variance, curvature = deviation**2, 1.0
     if pull > 0:  # otherwise there are no right matches, or all are exact
-        curvature = min(pull / (count * deviation**2), 1.0)
+        curvature = min(pull / dimensions / (count * deviation**2), 1.0)
         # Matches that share a keypoint also share its error.
-        variance = float((right * weights) @ (relative**2 * squares)) / (dimensions * count * curvature**2)
+        variance = spread / (dimensions * count * curvature**2)
     variance *= max(stated / deviation, 1.0) ** 2
     fitted = 2.0 * freedoms / dimensions / thinning  # twice, because the residuals determine the weights, too
     variance *= max(count, 1e-9) / max(count - fitted, 0.25 * count, 1e-9)
     if problem.precision is not None:
         variance *= 1 + ERRORS.refined_correlation * np.count_nonzero(problem.precision)
-    of_all = np.zeros(problem.num_points)
-    of_all[kept] = thinning * right
-    return Fit(of_all, thinning * _information(slopes, right, dimensions) / variance, variance, curvature)
+    return Fit(thinning * right, thinning * information / variance, variance, curvature)
 
 
 def expected_fit(problem: Problem, found: Estimate, weights: Array, loss_scale: float) -> Fit:
@@ -95,39 +95,6 @@ def expected_fit(problem: Problem, found: Estimate, weights: Array, loss_scale: 
     variance = cauchy_excess * ERRORS.weighted * max(found.noise / problem.median_error, 1e-150) ** 2
     variance *= max(count, 1e-9) / max(count - fitted, 0.5 * count, 1e-9)
     return Fit(weights, information / variance, variance, 0.214)  # the curvature at the scale of the noise
-
-
-def _information(slopes: Array, weights: Array, dimensions: int) -> Array:
-    """Return the information (f, f) from slopes (n d, f) with weights (n,) of the matches, at unit noise."""
-    return np.asarray(slopes.T @ (np.repeat(weights, dimensions)[:, None] * slopes))
-
-
-def _right_shares(squares: Array, slopes: Array, weights: Array, dimensions: int) -> Array:
-    """Return the share (n,) of right matches among all matches with at least as much influence on the model.
-
-    A wrong match of great influence draws the model to itself, and then seems to be precise. The share is one minus the
-    false discovery rate (Benjamini and Hochberg, 1995) with the influence as the statistic: wrong matches are equally
-    frequent at any distance from the model, so those farther away give the number of those near it.
-
-    Args:
-        squares: (n,) squared distances to the model, divided by the squared noise.
-        slopes: (n d, f) derivatives of the residuals.
-        weights: (n,) weights of the matches.
-        dimensions: dimensions d of the error of a match.
-    """
-    information = _information(slopes, weights, dimensions)
-    information.ravel()[:: len(information) + 1] += 1e-9 * information.trace() + 1e-300
-    influence = np.einsum("nf,nf->n", slopes @ np.linalg.inv(information), slopes)
-    order = np.argsort(-influence.reshape(-1, dimensions).sum(axis=1))
-    reach, last = DEFAULT_TUNING.max_error, DEFAULT_TUNING.noise_reach
-    first = 0.5 * last
-    squares, used = squares[order], weights[order] > 0
-    near, far = np.cumsum(used & (squares < reach**2)), np.cumsum((squares > first**2) & (squares < last**2))
-    # A model fits some wrong matches because it was chosen among many.
-    wrong = far * (reach**dimensions / (last**dimensions - first**dimensions)) + ERRORS.chosen / dimensions
-    shares = np.empty(len(order))
-    shares[order] = np.maximum(1 - wrong / np.maximum(near, 1), 0.0)
-    return shares
 
 
 def pose_covariance(problem: Problem, found: Estimate, weights: Array, loss_scale: float) -> Array | None:
@@ -174,6 +141,8 @@ def _posterior(problem: Problem, found: Estimate, fit: Fit, weights: Array) -> A
     data, prior = fit.information, problem.prior_information
     _add_radian(data)
     free = ~np.isinf(prior.diagonal())
+    if free.all():
+        return _sandwich(data + weight * prior, data + weight**2 * prior)
     covariance, of_free = np.zeros_like(data), free[:, None] & free
     data, prior = data[free][:, free], prior[free][:, free]
     covariance[of_free] = _sandwich(data + weight * prior, data + weight**2 * prior).ravel()
