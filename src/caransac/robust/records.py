@@ -10,8 +10,9 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from caransac._support.computed_once import computed_once
 from caransac.geometry import Array, Floats
-from caransac.kernels import Indices
+from caransac.kernels import Indices, where
 from caransac.options import ScoreKind
 from caransac.results import DegeneracyKind, Round, StopReason
 
@@ -198,6 +199,13 @@ class Estimate:
     lenses: LensEvidence | None = None
     k1: tuple[float, float] | None = None
     assess: Callable[[], Assessment] = Assessment
+
+    @property
+    @computed_once
+    def inliers(self) -> Indices:
+        """(k,) indices of the inliers. The estimate must have a model."""
+        assert self.msac_scores is not None
+        return where(self.msac_scores > 0)
 
     @property
     def is_finite(self) -> bool:

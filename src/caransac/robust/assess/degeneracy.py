@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from caransac.geometry import Array, angle_between_deg, homogeneous, nearest_rotation, rotation_angle_deg
-from caransac.kernels import Correspondences, RefineOptions, plane_poses, where
+from caransac.kernels import Correspondences, RefineOptions, plane_poses
 from caransac.options import Options
 from caransac.results import DegeneracyKind
 from caransac.robust.loop.steps import likely_subset, quick_model
@@ -27,7 +27,7 @@ def find_degeneracy(problem: Problem, found: Estimate, options: Options) -> Dege
         return nothing
     if problem.traits.degeneracy == "one view":
         return _flat_scene(cast("Absolute", problem), found, options.tuning)
-    inliers = problem.subset(where(found.msac_scores > 0))
+    inliers = problem.subset(found.inliers)
     deviation = found.noise / problem.median_error
     plane, max_error = Homography(inliers.correspondences), 4.0 * deviation  # reaches 98 % of the right matches
     if plane.num_points < plane.sample_size:
@@ -53,10 +53,9 @@ def shows_plane_twice(problem: Problem, found: Estimate, options: Options) -> bo
     A shift along the epipolar lines looks like another depth. One model then explains both, and neither is known to be
     right. Both are at the same places in image 1, and in image 2 they differ by nearly the same vector everywhere.
     """
-    assert found.msac_scores is not None
     if problem.traits.degeneracy not in ("two views", "uncalibrated"):
         return False
-    inliers = where(found.msac_scores > 0)
+    inliers = found.inliers
     plane = Homography(problem.subset(inliers[:: len(inliers) // 512 + 1]).correspondences)  # 512 suffice
     max_error, fewest = 4.0 * found.noise / problem.median_error, max(20.0, 0.1 * plane.num_points)
     images, supports, rest = list[Array](), [], np.arange(plane.num_points, dtype=np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 
 from caransac.camera_priors import IGNORED_DISTORTION_DEVIATION
 from caransac.geometry import Array
-from caransac.kernels import inner_products, where, widths
+from caransac.kernels import inner_products, widths
 from caransac.learned.state_network import StateNetwork
 from caransac.options import Options
 from caransac.robust.assess.rivals import unmoved
@@ -76,7 +76,7 @@ def run_evidence(
     """Return the evidence of a run about its answer, given the assessment so far. The answer must have a model."""
     assert found.model is not None and found.msac_scores is not None
     assert seen.rivalry is not None and seen.degeneracy is not None
-    last, inliers = found.rounds[-1], where(found.msac_scores > 0)
+    last, inliers = found.rounds[-1], found.inliers
     fitted = problem.subset(inliers)
     weights = fitted.share(match_weights(network, last.probabilities[inliers], options.tuning.min_weight))
     # Real errors exceed the noise by this factor. It balances the information with the prior, and is then removed.

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from caransac.camera_priors import IGNORED_DISTORTION_DEVIATION, UNKNOWN_DISTORTION_DEVIATION
-from caransac.kernels import RefineOptions, where
+from caransac.kernels import RefineOptions
 from caransac.options import Options
 from caransac.robust.assess.camera_evidence import position_deviation
 from caransac.robust.assess.degeneracy import shows_depth, shows_plane_twice
@@ -35,9 +35,8 @@ def limit_confidence(
 
 def _is_doubtful(problem: Problem, found: Estimate, options: Options) -> bool:
     """Return True if another answer may be right instead."""
-    assert found.msac_scores is not None
     by_chance = 2  # number of inliers beyond a minimal sample that often agree by chance
-    few = np.count_nonzero(found.msac_scores > 0) <= problem.sample_size + by_chance
+    few = len(found.inliers) <= problem.sample_size + by_chance
     if few or shows_depth(problem, found, options.tuning):
         return True
     may_fit_copies = not problem.traits.exact_cameras  # exact cameras fit a plane and its copy only by chance
@@ -74,7 +73,7 @@ def ignored_lens_shift(problem: Problem, found: Estimate, evidence: RunEvidence)
     """
     assert found.model is not None and found.msac_scores is not None
     shift = math.exp(evidence.lens_shift) * UNKNOWN_DISTORTION_DEVIATION / IGNORED_DISTORTION_DEVIATION
-    inliers = where(found.msac_scores > 0)
+    inliers = found.inliers
     if shift < 0.05 * problem.outcome_limit or len(inliers) == 0:  # too little to lower the confidence
         return shift
     likely = problem.subset(inliers[:: -(-len(inliers) // 256)])  # a few points and steps suffice to see the shift

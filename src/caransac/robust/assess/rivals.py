@@ -27,7 +27,7 @@ def find_rivals(problem: Problem, found: Estimate, options: Options) -> Rivalry:
     # Matches within two thresholds belong to the answer. So do points behind a camera: without parallax, their side is
     # arbitrary.
     rest = where(~(problem.distances(found.model) < 2.0 * found.max_error))
-    own = max(float(np.count_nonzero(found.msac_scores > 0)), 1.0)
+    own = max(float(len(found.inliers)), 1.0)
     others = problem.subset(rest)
     still = np.count_nonzero(unmoved(others, found.max_error)) / own
     none = Rivalry(problem.no_models, still)
@@ -65,8 +65,7 @@ def find_mirroring(problem: Problem, found: Estimate, options: Options) -> float
         difference = flipped.msac_scores(model, found.max_error)[0] - found.msac_scores
         largest_chance = 3.0  # deviations; smaller gains of consensus may be noise
         return 1.0 if difference.sum() > largest_chance * np.linalg.norm(difference) else None
-    inliers = where(found.msac_scores > 0)
-    some = problem.correspondences.subset(inliers[:: len(inliers) // POINTS + 1])
+    some = problem.correspondences.subset(found.inliers[:: len(found.inliers) // POINTS + 1])
     return share_of_turns(*mirrored_turns(some, NEIGHBOUR))
 
 
