@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from databases import make_database, some_pairs
+from photographed import Photographed
 from stand_ins import GLUE_FACTORY, install_glue_factory, install_matchers
 
 from caransac.cli import main
@@ -66,7 +67,18 @@ def prepare_paper(folder):
     np.savez(folder / "dump_match_pairs" / "frame-000015_frame-000585_matches.npz", **contents)
 
 
-PREPARE = {"migration.md": prepare_migration, "colmap.md": prepare_colmap, "paper.md": prepare_paper}
+def prepare_keypoints(folder):
+    plane = Photographed()
+    plane.write_photographs(folder / "photos")
+    plane.write_database(folder / "database.db")
+
+
+PREPARE = {
+    "keypoints.md": prepare_keypoints,
+    "migration.md": prepare_migration,
+    "colmap.md": prepare_colmap,
+    "paper.md": prepare_paper,
+}
 
 
 @pytest.mark.parametrize("page", BLOCKS)

@@ -7,7 +7,7 @@ import harness
 
 with harness.instrument():
     from caransac.io.matches import read_matches
-    from caransac.verification.hloc import _read_pairs, read_cameras
+    from caransac.verification.hloc import read_cameras, read_pairs
     from caransac_lab.datasets.pair_list import read_pair_list
 
 
@@ -16,7 +16,7 @@ def _read_list(path: Path) -> None:
     list(read_pair_list(path))
 
 
-READERS = (read_matches, read_cameras, _read_pairs, _read_list)
+READERS = (read_matches, read_cameras, read_pairs, _read_list)
 
 
 def one_input(data: bytes) -> None:

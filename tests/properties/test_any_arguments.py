@@ -34,7 +34,7 @@ ESTIMATES = {
 TESTED = {
     *("estimate_relative_poses", "estimate_fundamentals", "estimate_camera", "pose_from_fundamental", "show"),
     *("matches_from", "matches_from_warp", "load_result"),
-    *("estimate_absolute_pose", "estimate_relative_pose_from_rays"),
+    *("estimate_absolute_pose", "estimate_relative_pose_from_rays", "refine_matches"),
 }
 
 
@@ -98,6 +98,18 @@ def test_rays_of_any_kind_give_a_result_or_are_refused(points):
         return
     assert not list(not_finite(result, "result"))
     assert result.inliers.shape == (len(points[0]),)
+
+
+@given(points=any_points())
+def test_points_at_any_position_are_refined_or_refused(points):
+    image = np.random.default_rng(0).integers(0, 255, (40, 50), dtype=np.uint8)
+    try:
+        found = caransac.refine_matches(image, image[::-1], *points)
+    except ValueError:
+        return
+    assert not list(not_finite(found, "found"))
+    assert found.points2.shape == (len(points[0]), 2)
+    assert np.array_equal(found.points2[~found.refined], points[1][~found.refined])
 
 
 # Found by these tests: the information of a focal length was singular up to rounding, and its inverse negative.
