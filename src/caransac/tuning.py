@@ -120,6 +120,8 @@ class Tuning:
         guessed_centre_deviation: deviation of the principal points of the cameras that are assumed for a fundamental
             matrix if no image sizes are given, divided by the longer side of the box of the points; 0 for no cameras.
         contradicted: minimum relative gain of consensus without assumed cameras at which they are rejected.
+        expected_share: minimum consensus of an answer with assumed cameras, divided by the sum of the priors. Below it,
+            the matrix is estimated without cameras, too, and accepted if it explains more matches by `contradicted`.
         patches: how matches are refined in the photographs.
     """
 
@@ -151,6 +153,7 @@ class Tuning:
     wide_reach: float = 15.0
     guessed_centre_deviation: float = 0.2
     contradicted: float = 0.1
+    expected_share: float = 0.5
     patches: PatchTuning = PatchTuning()
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from caransac import Options, estimate_fundamental
+from caransac import Camera, Options, estimate_fundamental
 from caransac.api import guessed_cameras
 from caransac.geometry import Array, essential_from_pose, fundamental_from_essential
-from caransac.tuning import DEFAULT_TUNING
+from caransac.robust.problems import FocalPose
+from caransac.tuning import DEFAULT_TUNING, Tuning
 
 K = np.array([[800.0, 0, 500], [0, 800, 375], [0, 0, 1]])
 PLAIN = replace(DEFAULT_TUNING, guessed_centre_deviation=0.0)
@@ -98,3 +99,20 @@ def test_points_without_extent_have_no_camera() -> None:
     """If all matches are at one point, the estimate fails without a division by zero."""
     places = np.full((40, 2), 7.0)
     assert not estimate_fundamental(places, places).success
+
+
+def test_a_poor_answer_with_cameras_competes_with_the_matrix_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cameras are far off, and the matrix next to the answer is no better: only another search finds the truth."""
+    points1, points2, truth = two_views(0, off_plane=300, on_plane=0)
+    far_off = Camera("SIMPLE_PINHOLE", (30.0, 500.0, 375.0), focal_deviation=0.01)
+
+    def guess(points1: Array, points2: Array, _: Tuning) -> FocalPose:
+        return FocalPose.from_pixels(points1, points2, far_off, far_off, shared=False)
+
+    monkeypatch.setattr(guessed_cameras, "guess_cameras", guess)
+    monkeypatch.setattr(guessed_cameras, "_gain", lambda *_: 0.0)
+    never = replace(DEFAULT_TUNING, expected_share=0.0)
+    poor = estimate_fundamental(points1, points2, options=Options(tuning=never))
+    found = estimate_fundamental(points1, points2)
+    assert poor.num_inliers < 0.5 * found.num_inliers
+    assert found.F is not None and epipole_error(found.F, truth) < 2

@@ -34,11 +34,38 @@ def estimate_uncalibrated(
     started = time.perf_counter()
     plain = Fundamental.from_pixels(pixels1, pixels2)
     guessed = None if options.tuning.guessed_centre_deviation == 0 else guess_cameras(pixels1, pixels2, options.tuning)
-    if guessed is not None:
-        found = estimate_model(guessed, info, options, draw)
-        if _is_determined(found) and _gain(guessed, plain, found, options.tuning) < options.tuning.contradicted:
-            return guessed, found
-    return plain, estimate_model(plain, info, options.left_since(started), draw)
+    if guessed is None:
+        return plain, estimate_model(plain, info, options, draw)
+    found = estimate_model(guessed, info, options, draw)
+    is_free = not _is_determined(found) or _gain(guessed, plain, found, options.tuning) >= options.tuning.contradicted
+    if not is_free and _explains_enough(found, options.tuning):
+        return guessed, found
+    free = estimate_model(plain, info, options.left_since(started), draw)
+    if is_free or _consensus_ratio(guessed, found, plain, free) > 1 + options.tuning.contradicted:
+        return plain, free
+    return guessed, found
+
+
+def _explains_enough(found: Estimate, tuning: Tuning) -> bool:
+    """Return True if an answer explains as many matches as their prior promises.
+
+    If the camera moves straight ahead, the search with guessed cameras may miss the matrix that explains most matches.
+    """
+    assert found.msac_scores is not None
+    return found.prior is None or float(found.msac_scores.sum()) >= tuning.expected_share * float(found.prior.sum())
+
+
+def _consensus_ratio(guessed: FocalPose, found: Estimate, plain: Fundamental, free: Estimate) -> float:
+    """Return the consensus without cameras divided by that with guessed cameras, at the larger of both thresholds."""
+    if free.model is None:
+        return 0.0
+    assert found.model is not None
+    max_error_px = max(found.max_error / guessed.pixel, free.max_error / plain.pixel)
+    held, gained = (
+        float(problem.msac_scores(model[None], max_error_px * problem.pixel).sum())
+        for problem, model in ((guessed, found.model), (plain, free.model))
+    )
+    return gained / max(held, 1e-6)
 
 
 def _is_determined(found: Estimate) -> bool:

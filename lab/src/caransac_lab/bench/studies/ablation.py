@@ -87,6 +87,7 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "wide_reach": (5.0, 50.0),
     "guessed_centre_deviation": (0.0, 0.1),
     "contradicted": (0.0, 1.0),
+    "expected_share": (0.0, 1.0),
 }
 # Numbers that matter only together with another change. They are compared with the row of that change.
 BESIDE: dict[str, str] = {
@@ -95,7 +96,7 @@ BESIDE: dict[str, str] = {
     "wide_loss_scale": "working_set = 512",
     "wide_reach": "working_set = 512",
 }
-OF_FUNDAMENTALS = ("guessed_centre_deviation", "contradicted")  # numbers that poses do not use
+OF_FUNDAMENTALS = ("guessed_centre_deviation", "contradicted", "expected_share")  # numbers that poses do not use
 
 
 def number_of(row: str) -> str:
