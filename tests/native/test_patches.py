@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from photographs import Texture
 
 from caransac import kernels
 from caransac.geometry.patch_alignment import PatchOptions, align_patch, smooth
@@ -10,17 +11,8 @@ OPTIONS = PatchOptions(radius=7, max_steps=8, max_step=1.0, max_shift=3.0, min_s
 SIZE = 160, 200  # height and width
 
 
-class Texture:
-    """A smooth random texture that can be evaluated anywhere, with structures of 4 to 30 pixels."""
-
-    def __init__(self, rng, waves=60):
-        angle, length = rng.uniform(0, 2 * np.pi, waves), rng.uniform(4, 30, waves)
-        self.waves = 2 * np.pi * np.stack([np.cos(angle), np.sin(angle)]) / length
-        self.phase, self.height = rng.uniform(0, 2 * np.pi, waves), length**0.5
-
-    def __call__(self, points):
-        grey = np.sin(points @ self.waves + self.phase) @ self.height
-        return 128 + 4 * grey
+class Surface(Texture):
+    """A texture, and its photographs."""
 
     def image(self, map_=((1, 0), (0, 1)), offset=(0, 0), size=SIZE):
         """Return the image in which map_ x + offset shows what image 1 shows at x."""
@@ -44,7 +36,7 @@ def errors_of(moved, truth):
 
 def scene(rng, map_, offset, count=200, margin=20, size=SIZE):
     """Return two images and true matches that are at least a margin away from both borders."""
-    texture = Texture(rng)
+    texture = Surface(rng)
     points1 = rng.uniform(margin, np.array(SIZE[::-1]) - margin, (20 * count, 2))
     points2 = points1 @ np.transpose(map_) + offset
     inside = ((points2 > margin) & (points2 < np.array(size[::-1]) - margin)).all(axis=1)
@@ -98,7 +90,7 @@ def test_moved_keypoints_return_to_the_truth(rng, name):
 def test_a_change_of_scale_is_read_from_a_pyramid(rng, scale):
     size = (480, 600) if scale > 1 else (120, 150)
     first = (160, 200) if scale > 1 else (480, 600)
-    texture = Texture(rng)
+    texture = Surface(rng)
     texture.waves = texture.waves / max(1.0, 1 / scale)  # structures that both images resolve
     map_ = scale * np.eye(2)
     images = as_uint8(texture.image(size=first)), as_uint8(texture.image(map_, (0, 0), size))
@@ -208,7 +200,7 @@ def test_patches_at_the_border_use_the_part_inside(rng):
 
 
 def test_unrelated_patches_do_not_agree(rng):
-    images = as_uint8(Texture(rng).image()), as_uint8(Texture(rng).image())
+    images = as_uint8(Surface(rng).image()), as_uint8(Surface(rng).image())
     points = rng.uniform(20, 140, (300, 2))
     _, correlations, _, _, compared = align(*images, points, points, np.tile(np.eye(2), (300, 1, 1)))
     assert np.mean(compared & (correlations[:, 1] > 0.7)) < 0.2

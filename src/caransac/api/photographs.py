@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from caransac._support.arrays import as_array, as_matches, shorten
+from caransac._support.arrays import LARGEST_SIDE, as_array, as_matches, shorten
 from caransac.api.arguments import DEFAULTS, contains
 from caransac.camera import Camera
 from caransac.geometry import Array
@@ -16,7 +16,6 @@ from caransac.result_parts import RefinedMatches
 from caransac.robust.patches.alignment import Photographs, refine_in_photographs
 
 KINDS = (np.uint8, np.uint16, np.float32, np.float64)  # numbers that the kernel reads
-LARGEST_SIDE = 2**20
 
 
 def refine_matches(image1: Any, image2: Any, points1: ArrayLike, points2: ArrayLike) -> RefinedMatches:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from caransac.cli.quiet import add_quiet
 from caransac.cli.refined_keypoints import refine_database, refine_files
-from caransac.cli.verify import add_estimation, add_hloc, add_run, verify_all, verify_refined, with_values
+from caransac.cli.verify import (
+    add_database_command,
+    add_estimation,
+    add_hloc,
+    add_run,
+    verify_all,
+    verify_refined,
+    with_values,
+)
 from caransac.keypoint_refinement import undo
 
 USAGE = """caransac refine DATABASE.db --images DIR [--out NEW.db | --in-place] [options]
@@ -34,16 +41,8 @@ interrupted run, give the same command again.
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "refine",
-        help="refine the keypoints of a COLMAP database or of hloc's files in the photographs",
-        usage=USAGE,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("database", nargs="?", type=Path, metavar="DATABASE.db", help="COLMAP's database")
-    add_quiet(parser)
+    about = "refine the keypoints of a COLMAP database or of hloc's files in the photographs"
+    parser = add_database_command(commands, "refine", about=about, usage=USAGE, text=DESCRIPTION, examples=EXAMPLES)
     keypoints = parser.add_argument_group("keypoints")
     keypoints.add_argument(
         "--images", type=Path, metavar="DIR", help="folder of the photographs; image names are paths in it"

@@ -65,18 +65,33 @@ same as without the interruption.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
+def add_database_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    *,
+    about: str,
+    usage: str,
+    text: str,
+    examples: str,
+) -> argparse.ArgumentParser:
+    """Add a command for COLMAP's database or hloc's files, with the arguments that both commands share."""
     parser = commands.add_parser(
-        "verify",
-        help="verify the matched pairs of a COLMAP database or of hloc's files geometrically",
-        usage=USAGE,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
+        name,
+        help=about,
+        usage=usage,
+        description=text,
+        epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("database", nargs="?", type=Path, metavar="DATABASE.db", help="COLMAP's database")
     add_quiet(parser)
+    return parser
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    about = "verify the matched pairs of a COLMAP database or of hloc's files geometrically"
+    parser = add_database_command(commands, "verify", about=about, usage=USAGE, text=DESCRIPTION, examples=EXAMPLES)
     estimation = add_estimation(parser)
     estimation.add_argument(
         "--ratio-from-descriptors",
